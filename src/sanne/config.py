@@ -1,0 +1,292 @@
+"""Every setting and its default: frozen dataclasses, checked when built, and the named recipes."""
+
+import dataclasses
+import math
+import types
+import typing
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self, get_args, get_origin
+
+from sanne.errors import InputError
+
+Normalisation = Literal["none", "l2", "squash"]
+
+
+@dataclass(frozen=True)
+class FeatureConfig:
+    """How a node's text or attributes become the vectors that the encoder reads."""
+
+    features: Literal["auto", "tfidf", "doc2vec", "given", "structure"] = "auto"
+    feature_dim: int = 128  # width of the TF-IDF + SVD, Doc2Vec or structural vectors
+    idf_power: float = 1.0  # 1: full idf, 0: none
+    max_words: int = 50_000  # most frequent words kept when text is read
+    doc2vec_epochs: int = 200
+    feature_scale: float = 1.0  # length given to every feature vector after normalisation
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+        _require(self.feature_dim >= 1, "feature_dim must be at least 1")
+        _require(0 <= self.idf_power <= 2, "idf_power must lie between 0 and 2")
+        _require(self.max_words >= 1, "max_words must be at least 1")
+        _require(self.doc2vec_epochs >= 1, "doc2vec_epochs must be at least 1")
+        _require(self.feature_scale > 0, "feature_scale must be positive")
+
+
+@dataclass(frozen=True)
+class WalkConfig:
+    """How walks are drawn."""
+
+    walk_length: int = 8  # N: number of nodes, the start included
+    num_walks: int = 16  # T: walks per node per epoch
+    direction: Literal["both", "along", "against"] = "both"  # only matters in a directed graph
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+        _require(self.walk_length >= 1, "walk_length counts nodes, the start included: at least 1")
+        _require(self.num_walks >= 1, "num_walks must be at least 1")
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """The walk transformer."""
+
+    dim: int = 128  # d: width of the encoder
+    num_layers: int = 2  # K
+    num_heads: int = 8  # H
+    ff_dim: int = 256
+    layer_norm: Literal["pre", "post"] = "pre"  # the paper: post
+    dropout: float = 0.0
+    position_scale: float = 0.1  # factor on the sinusoidal positions; 0 drops them
+    input_norm: Normalisation = "none"
+    output_norm: Normalisation = "none"
+    attention: bool = True  # False: the paper's ablation without self-attention
+    feed_forward: bool = True  # False: the paper's ablation without the feed-forward sub-layer
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+        _require(self.dim >= 1, "dim must be at least 1")
+        _require(self.num_layers >= 1, "num_layers must be at least 1")
+        _require(
+            self.num_heads >= 1 and self.dim % self.num_heads == 0,
+            f"dim ({self.dim}) must be a multiple of num_heads ({self.num_heads})",
+        )
+        _require(self.ff_dim >= 1, "ff_dim must be at least 1")
+        _require(0 <= self.dropout < 1, "dropout must lie in [0, 1)")
+        _require(self.position_scale >= 0, "position_scale cannot be negative")
+        _require(self.attention or self.feed_forward, "attention and feed_forward cannot both be off")
+
+
+@dataclass(frozen=True)
+class ObjectiveConfig:
+    """What the encoder learns to predict.
+
+    `neighbours` is the paper's: every walk position predicts sampled neighbours through a table of output
+    vectors. `distil` has no table: a walk predicts soft cluster assignments of its start node's smoothed
+    features.
+    """
+
+    objective: Literal["neighbours", "distil"] = "distil"
+    # neighbours
+    num_targets: int = 4  # M
+    num_negatives: int = 512  # |V'|
+    negative_sampler: Literal["uniform", "log-uniform"] = "uniform"
+    present_vectors: Literal["table", "walks"] = "table"  # what embedding_ holds
+    # distil
+    smoothing_alphas: tuple[float, ...] = (0.1,)  # restart probabilities of the PageRank smoothing
+    smoothing_steps: int = 16
+    cluster_sizes: tuple[int, ...] = (16,)  # k of each k-means ...
+    cluster_seeds: int = 8  # ... each run from so many starts, for every smoothing alpha
+    sharpness: float = 10.0  # soft assignment: softmax of sharpness x cosine
+    mask_rate: float = 0.3  # share of walk positions hidden from the student
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+        for name in ("num_targets", "num_negatives", "cluster_seeds"):
+            _require(getattr(self, name) >= 1, f"{name} must be at least 1")
+        _require(self.smoothing_steps >= 0, "smoothing_steps cannot be negative")
+        _require(
+            len(self.smoothing_alphas) > 0 and all(0 < alpha <= 1 for alpha in self.smoothing_alphas),
+            "smoothing_alphas must lie in (0, 1]",
+        )
+        _require(
+            len(self.cluster_sizes) > 0 and all(size >= 2 for size in self.cluster_sizes),
+            "cluster_sizes must be 2 or more",
+        )
+        _require(self.sharpness > 0, "sharpness must be positive")
+        _require(0 <= self.mask_rate < 1, "mask_rate must lie in [0, 1)")
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """The training loop."""
+
+    epochs: int = 10
+    steps_per_epoch: int = 0  # 0: as many as num_walks walks from every node need
+    batch_size: int = 512  # walks
+    learning_rate: float = 1e-3
+    table_learning_rate: float = 1e-2  # of the output table, if there is one
+    schedule: Literal["constant", "cosine"] = "constant"
+    gradient_clip: float = 0.0  # 0: none
+    fresh_walks: bool = True  # False: the paper's fixed set, drawn once
+    patience: int = 0  # epochs without a better validation score before stopping; 0: never
+    device: str = "auto"  # auto, cpu, cuda or mps
+    threads: int = 0  # 0: chosen by torch
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+        for name in ("epochs", "batch_size"):
+            _require(getattr(self, name) >= 1, f"{name} must be at least 1")
+        for name in ("steps_per_epoch", "gradient_clip", "patience", "threads"):
+            _require(getattr(self, name) >= 0, f"{name} cannot be negative")
+        for name in ("learning_rate", "table_learning_rate"):
+            _require(getattr(self, name) > 0, f"{name} must be positive")
+
+
+@dataclass(frozen=True)
+class InferConfig:
+    """How a node is embedded."""
+
+    num_inference_walks: int = 64  # Z
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+        _require(self.num_inference_walks >= 1, "num_inference_walks must be at least 1")
+
+
+@dataclass(frozen=True)
+class Config:
+    """All settings of a model; `replace(walk_length=16, epochs=3)` changes fields by their flat names."""
+
+    features: FeatureConfig = field(default_factory=FeatureConfig)
+    walks: WalkConfig = field(default_factory=WalkConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
+    objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
+    train: TrainConfig = field(default_factory=TrainConfig)
+    infer: InferConfig = field(default_factory=InferConfig)
+
+    def replace(self, **settings: Any) -> Self:
+        """A copy with some settings changed; values may be strings, as a command line gives them."""
+        sections: dict[str, dict[str, Any]] = {}
+        for name, value in settings.items():
+            section, kind = _owner(name)
+            sections.setdefault(section, {})[name] = _convert(name, value, kind)
+        changed = {
+            section: dataclasses.replace(getattr(self, section), **values)
+            for section, values in sections.items()
+        }
+        return dataclasses.replace(self, **changed)
+
+    def to_dict(self) -> dict[str, dict[str, Any]]:
+        """Plain nested dictionaries, ready for JSON."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, dict[str, Any]]) -> Self:
+        """The reverse of `to_dict`; unknown fields are refused."""
+        flat: dict[str, Any] = {}
+        for section, values in data.items():
+            if section not in _SECTIONS or not isinstance(values, dict):
+                raise InputError(f"unknown group of settings {section!r}")
+            flat.update(values)
+        return cls().replace(**flat)
+
+
+_SECTIONS: dict[str, type[Any]] = {
+    "features": FeatureConfig,
+    "walks": WalkConfig,
+    "model": ModelConfig,
+    "objective": ObjectiveConfig,
+    "train": TrainConfig,
+    "infer": InferConfig,
+}
+
+# `paper`: section 4 of the paper. What it leaves out and is added here is listed in docs/recipes.md.
+# `fast`: the best validation accuracy in a minute of training on Cora; `best` equals it for now.
+_PAPER = Config(
+    features=FeatureConfig(features="auto"),
+)
+RECIPES: dict[str, Config] = {
+    "paper": _PAPER,
+    "fast": Config(),
+    "best": Config(),
+}
+
+
+def recipe_config(name: str) -> Config:
+    """The settings of a named recipe."""
+    if name not in RECIPES:
+        raise InputError(f"unknown recipe {name!r}: choose one of {', '.join(sorted(RECIPES))}")
+    return RECIPES[name]
+
+
+def setting_names() -> list[str]:
+    """The flat names of all settings."""
+    return [f.name for section in _SECTIONS.values() for f in dataclasses.fields(section)]
+
+
+def _owner(name: str) -> tuple[str, Any]:
+    for section, kind in _SECTIONS.items():
+        hints = typing.get_type_hints(kind)
+        if name in hints:
+            return section, hints[name]
+    import difflib
+
+    close = difflib.get_close_matches(name, setting_names(), n=1)
+    hint = f": did you mean {close[0]!r}?" if close else f"; the settings are {', '.join(setting_names())}"
+    raise InputError(f"unknown setting {name!r}{hint}")
+
+
+def _convert(name: str, value: Any, kind: Any) -> Any:
+    """Turn a value (perhaps a string, or a list from JSON) into the type of its field."""
+    try:
+        if get_origin(kind) is tuple:
+            item = get_args(kind)[0]
+            parts = value.split(",") if isinstance(value, str) else value
+            parts = [parts] if isinstance(parts, int | float) else parts
+            return tuple(item(part) for part in parts)
+        if kind is bool and isinstance(value, str):
+            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[
+                value.lower()
+            ]
+        if kind is int and isinstance(value, float) and value != int(value):
+            raise ValueError
+        if kind in (int, float) and not isinstance(value, bool):
+            return kind(value)
+    except (KeyError, TypeError, ValueError):
+        raise InputError(f"setting {name!r}: {value!r} is not {_type_name(kind)}") from None
+    return value
+
+
+def _check_fields(config: Any) -> None:
+    """Refuse values of the wrong type before anything else looks at them."""
+    for name, kind in typing.get_type_hints(type(config)).items():
+        value = getattr(config, name)
+        if not _fits(value, kind):
+            raise InputError(f"setting {name!r}: {value!r} is not {_type_name(kind)}")
+
+
+def _fits(value: Any, kind: Any) -> bool:
+    origin = get_origin(kind)
+    if origin is Literal:
+        return value in get_args(kind)
+    if origin is tuple:
+        return isinstance(value, tuple) and all(_fits(item, get_args(kind)[0]) for item in value)
+    if kind is float:
+        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return isinstance(value, kind)
+
+
+def _type_name(kind: Any) -> str:
+    if get_origin(kind) is Literal:
+        return "one of " + ", ".join(repr(option) for option in get_args(kind))
+    if get_origin(kind) is tuple:
+        return f"a list of {_type_name(get_args(kind)[0])} values"
+    names = {int: "a whole number", float: "a finite number", bool: "true or false", str: "text"}
+    return names.get(kind, str(kind)) if not isinstance(kind, types.UnionType) else str(kind)
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise InputError(message)

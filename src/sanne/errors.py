@@ -1,0 +1,28 @@
+"""The errors that sanne raises on purpose. The command line turns each into one line and exit code 2."""
+
+
+class SanneError(Exception):
+    """Any error that a user can act on; its text says what arrived, what was expected and what to do."""
+
+
+class InputError(SanneError, ValueError):
+    """Bad data or a bad setting: a file, a table, an array, a graph or an argument."""
+
+
+class UnknownNodeError(InputError):
+    """A node id that the graph or the model does not have."""
+
+
+class ModelFolderError(SanneError):
+    """A model folder that is missing, damaged, incomplete or from a newer version."""
+
+
+class DatasetError(SanneError):
+    """A public dataset that cannot be found, fetched or verified."""
+
+
+class MissingExtraError(SanneError, ImportError):
+    """An optional dependency that is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(f"{purpose} needs {package}: pip install 'sanne[{extra}]'")

@@ -1,0 +1,74 @@
+"""Counter-based seeds: every random choice has its own stream, keyed by what it is for.
+
+A walk's stream depends on (seed, epoch, node, walk) and on nothing else, so that walks are the same
+whatever the batch size, the order of work or the number of threads.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+import numba
+import numpy as np
+import torch
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def compiled(function: Function) -> Function:
+    """Compile a kernel for the CPU, inlined into its callers and kept on disk between runs."""
+    return cast(Function, numba.njit(cache=True, inline="always")(function))
+
+
+@compiled
+def mix(state: np.uint64) -> np.uint64:
+    """The finaliser of splitmix64: turns a counter into 64 well-mixed bits."""
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return state ^ (state >> np.uint64(31))
+
+
+@compiled
+def walk_stream(seed: np.uint64, epoch: np.uint64, node: np.uint64, walk: np.uint64) -> np.uint64:
+    """The start state of one walk's stream."""
+    state = mix(seed + np.uint64(0x9E3779B97F4A7C15))
+    state = mix(state ^ (epoch + np.uint64(0xD1B54A32D192ED03)))
+    state = mix(state ^ (node + np.uint64(0x8CB92BA72F3D8DD7)))
+    return mix(state ^ (walk + np.uint64(0xABC98388FB8FAC03)))
+
+
+@compiled
+def step(state: np.uint64) -> np.uint64:
+    """The next state of a stream; `mix` of it gives the random bits."""
+    return state + np.uint64(0x9E3779B97F4A7C15)
+
+
+# What a stream outside the walk kernels is for. The numbers are part of every result: never reuse one.
+PURPOSES = {
+    "shuffle": 1,
+    "targets": 2,
+    "negatives": 3,
+    "mask": 4,
+    "initialise": 5,
+    "cluster": 6,
+    "features": 7,
+    "inference": 8,
+    "split": 9,
+    "dropout": 10,
+    "plot": 11,
+}
+
+
+def derived_seed(seed: int, purpose: str, *counters: int) -> int:
+    """A 63-bit seed of its own for one purpose and position."""
+    sequence = np.random.SeedSequence([seed, PURPOSES[purpose], *counters])
+    return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))
+
+
+def numpy_stream(seed: int, purpose: str, *counters: int) -> np.random.Generator:
+    """A numpy generator for one purpose and position."""
+    return np.random.Generator(np.random.Philox(derived_seed(seed, purpose, *counters)))
+
+
+def torch_stream(seed: int, purpose: str, *counters: int) -> torch.Generator:
+    """A torch generator (on the CPU) for one purpose and position."""
+    return torch.Generator().manual_seed(derived_seed(seed, purpose, *counters))
