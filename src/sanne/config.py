@@ -1,6 +1,7 @@
 """Every setting and its default: frozen dataclasses, checked when built, and the named recipes."""
 
 import dataclasses
+import difflib
 import math
 import types
 import typing
@@ -200,24 +201,6 @@ _SECTIONS: dict[str, type[Any]] = {
     "infer": InferConfig,
 }
 
-# `paper`: section 4 of the paper. What it leaves out and is added here is listed in docs/recipes.md.
-# `fast`: the best validation accuracy in a minute of training on Cora; `best` equals it for now.
-_PAPER = Config(
-    features=FeatureConfig(features="auto"),
-)
-RECIPES: dict[str, Config] = {
-    "paper": _PAPER,
-    "fast": Config(),
-    "best": Config(),
-}
-
-
-def recipe_config(name: str) -> Config:
-    """The settings of a named recipe."""
-    if name not in RECIPES:
-        raise InputError(f"unknown recipe {name!r}: choose one of {', '.join(sorted(RECIPES))}")
-    return RECIPES[name]
-
 
 def setting_names() -> list[str]:
     """The flat names of all settings."""
@@ -229,8 +212,6 @@ def _owner(name: str) -> tuple[str, Any]:
         hints = typing.get_type_hints(kind)
         if name in hints:
             return section, hints[name]
-    import difflib
-
     close = difflib.get_close_matches(name, setting_names(), n=1)
     hint = f": did you mean {close[0]!r}?" if close else f"; the settings are {', '.join(setting_names())}"
     raise InputError(f"unknown setting {name!r}{hint}")
@@ -290,3 +271,22 @@ def _type_name(kind: Any) -> str:
 def _require(condition: bool, message: str) -> None:
     if not condition:
         raise InputError(message)
+
+
+# `paper`: section 4 of the paper. What it leaves out and is added here is listed in docs/recipes.md.
+# `fast`: the best validation accuracy in a minute of training on Cora; `best` equals it for now.
+_PAPER = Config(
+    features=FeatureConfig(features="auto"),
+)
+RECIPES: dict[str, Config] = {
+    "paper": _PAPER,
+    "fast": Config(),
+    "best": Config(),
+}
+
+
+def recipe_config(name: str) -> Config:
+    """The settings of a named recipe."""
+    if name not in RECIPES:
+        raise InputError(f"unknown recipe {name!r}: choose one of {', '.join(sorted(RECIPES))}")
+    return RECIPES[name]
