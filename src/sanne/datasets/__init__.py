@@ -1,0 +1,18 @@
+"""Named public datasets: `load_dataset("cora")` finds, checks and reads one."""
+
+from sanne.datasets.catalog import CATALOG, Dataset, dataset_names
+from sanne.datasets.fetch import locate_dataset
+from sanne.datasets.read import fetch_dataset, load_dataset
+from sanne.datasets.splits import Splits, load_splits, seeded_splits
+
+__all__ = [
+    "CATALOG",
+    "Dataset",
+    "Splits",
+    "dataset_names",
+    "fetch_dataset",
+    "load_dataset",
+    "load_splits",
+    "locate_dataset",
+    "seeded_splits",
+]

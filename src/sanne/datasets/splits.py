@@ -1,0 +1,96 @@
+"""Train, validation and test nodes: the paper's ten splits where they are at hand, else drawn from a seed."""
+
+import zipfile
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sanne.datasets.catalog import find_dataset
+from sanne.datasets.fetch import data_folder
+from sanne.datasets.read import load_dataset
+from sanne.errors import DatasetError, InputError
+from sanne.seeds import numpy_stream
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Splits:
+    """Node indices, one row per split: `train` comes class by class."""
+
+    train: IntArray  # (splits, per_class * classes)
+    val: IntArray  # (splits, validation)
+    test: IntArray  # (splits, test)
+    source: Literal["paper", "seeded"]
+
+    def __len__(self) -> int:
+        return len(self.train)
+
+
+def load_splits(name: str, *, seed: int = 0) -> Splits:
+    """The splits of a dataset: the paper's, if SANNE_DATA has them beside the graph, else seeded ones."""
+    dataset = find_dataset(name)
+    folder = data_folder()
+    if folder is not None and (folder / f"{name}.npz").is_file():  # the splits follow that node order
+        path = folder / f"{name}.paper_splits.npz"
+        if path.is_file():
+            try:
+                with np.load(path, allow_pickle=False) as archive:
+                    rows = [archive[part].astype(np.int64) for part in ("train", "val", "test")]
+            except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+                raise DatasetError(f"{path}: not a readable file of splits ({error})") from None
+            return Splits(*rows, source="paper")
+    labels = load_dataset(name).labels
+    if labels is None or labels.ndim != 1:
+        raise DatasetError(f"{dataset.name} has no classes to split by: {dataset.description}")
+    return seeded_splits(labels, seed)
+
+
+def seeded_splits(
+    labels: npt.NDArray[np.integer],
+    seed: int,
+    count: int = 10,
+    per_class: int = 20,
+    validation: int = 1000,
+    test: int = 1000,
+) -> Splits:
+    """Splits drawn from a seed: `per_class` nodes of every class, then validation, then test nodes.
+
+    Nodes labelled -1 are never drawn. A class gives at most half of its nodes to train. If the nodes left
+    are too few, validation and test share them in the proportion asked for.
+    """
+    labels = np.asarray(labels)
+    if labels.ndim != 1 or labels.dtype.kind not in "iu":
+        raise InputError(f"labels must be one integer per node, not {labels.dtype} of shape {labels.shape}")
+    classes, sizes = np.unique(labels[labels >= 0], return_counts=True)
+    if len(classes) < 2:
+        raise InputError(f"{len(classes)} classes among the labels: a split needs two or more")
+    if sizes.min() < 2:
+        raise InputError(f"class {classes[sizes.argmin()]} has a single node: every class needs two or more")
+    rows = [_draw(labels, classes, seed, split, per_class, validation, test) for split in range(count)]
+    train, val, held = (np.stack(part) for part in zip(*rows, strict=True))
+    return Splits(train, val, held, source="seeded")
+
+
+def _draw(
+    labels: npt.NDArray[np.integer],
+    classes: npt.NDArray[np.integer],
+    seed: int,
+    split: int,
+    per_class: int,
+    validation: int,
+    test: int,
+) -> tuple[IntArray, IntArray, IntArray]:
+    order = numpy_stream(seed, "split", split).permutation(len(labels))
+    chosen = []
+    for label in classes:
+        members = order[labels[order] == label]
+        chosen.append(members[: min(per_class, len(members) // 2)])
+    train = np.concatenate(chosen)
+    rest = order[(labels[order] >= 0) & ~np.isin(order, train)]
+    if len(rest) < validation + test:
+        validation = len(rest) * validation // (validation + test)
+        test = len(rest) - validation
+    return train, rest[:validation], rest[validation : validation + test]

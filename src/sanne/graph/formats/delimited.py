@@ -1,0 +1,151 @@
+"""Open CSV and TSV files: header, columns as pyarrow arrays, and the line on which a problem stands.
+
+pyarrow parses, with all threads. Only when something is wrong is the file read a second time, in Python,
+to find the line as an editor counts it (the header is line 1).
+"""
+
+import csv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+
+from sanne.errors import InputError
+
+BLOCK = 8 * 2**20  # bytes parsed at a time by one thread; a row must fit
+LARGEST_BLOCK = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class DelimitedFile:
+    """A CSV or TSV file whose header has been read."""
+
+    path: Path
+    delimiter: str
+    columns: tuple[str, ...]
+    skip: int  # lines before the first row
+
+    typed = False  # a value is text until it is understood
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    def read(self, columns: Sequence[str], strings: Sequence[str] = ()) -> pa.Table:
+        """Some columns; those in `strings` stay text as written, the others get the type that fits."""
+        try:
+            return self._parse(columns, strings, min(BLOCK, LARGEST_BLOCK))
+        except pa.ArrowInvalid as error:
+            failure = error
+        if "straddling" in str(failure):
+            try:
+                return self._parse(columns, strings, LARGEST_BLOCK)
+            except pa.ArrowInvalid as error:
+                failure = error
+        self._explain(failure)
+        raise InputError(f"{self.path}: {str(failure).splitlines()[0]}")
+
+    def _parse(self, columns: Sequence[str], strings: Sequence[str], block: int) -> pa.Table:
+        return pa.csv.read_csv(
+            self.path,
+            read_options=pa.csv.ReadOptions(
+                column_names=self.columns, skip_rows=self.skip, block_size=block
+            ),
+            parse_options=pa.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            convert_options=pa.csv.ConvertOptions(
+                include_columns=list(columns), column_types=dict.fromkeys(strings, pa.string())
+            ),
+        )
+
+    def place(self, row: int) -> str:
+        """Where a row stands, for messages: file and line."""
+        for number, (line, _) in enumerate(self._records()):
+            if number == row:
+                return f"{self.path}, line {line}"
+        return f"{self.path}, row {row + 1}"
+
+    def _records(self) -> Iterator[tuple[int, list[str]]]:
+        """The rows after the header, with the line each starts on."""
+        with self.path.open(encoding="utf-8-sig", errors="replace", newline="") as file, _any_field_size():
+            reader = csv.reader(file, delimiter=self.delimiter)
+            start = 1
+            for record in reader:
+                if record and start > self.skip:
+                    yield start, record
+                start = reader.line_num + 1
+
+    def _explain(self, error: pa.ArrowInvalid) -> None:
+        """Raise the error that names the line, if a second look finds it."""
+        check_utf8(self.path)
+        for line, record in self._records():
+            if len(record) != len(self.columns):
+                raise InputError(
+                    f"{self.path}, line {line}: {len(record)} fields, but the header has {len(self.columns)}; "
+                    "put quotes around a field that holds the separator, or fill the row"
+                ) from error
+
+
+def open_delimited(path: Path) -> DelimitedFile:
+    """Read the header of a CSV or TSV file."""
+    check_is_file(path)
+    if path.stat().st_size == 0:
+        raise InputError(f"{path}: the file is empty; its first line must name the columns")
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file, _any_field_size():
+            delimiter = _delimiter(path, next((line for line in file if line.strip()), ""))
+            file.seek(0)
+            reader = csv.reader(file, delimiter=delimiter)
+            header = next((record for record in reader if any(name.strip() for name in record)), None)
+            skip = reader.line_num
+    except (UnicodeDecodeError, csv.Error) as error:
+        check_utf8(path)
+        raise InputError(f"{path}: the first line is no header ({error})") from None
+    if header is None:
+        raise InputError(f"{path}: the file is empty; its first line must name the columns")
+    columns = tuple(name.strip() for name in header)
+    twice = [name for name in columns if columns.count(name) > 1]
+    if twice:
+        raise InputError(f"{path}, line {skip}: two columns are called {twice[0]!r}; rename one")
+    return DelimitedFile(path, delimiter, columns, skip)
+
+
+def check_is_file(path: Path) -> None:
+    """Refuse a path that is not there or not a file."""
+    if path.is_dir():
+        raise InputError(f"{path} is a folder, expected a file")
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; check the path (relative to {Path.cwd()})")
+
+
+def check_utf8(path: Path) -> None:
+    """Refuse a file that is not UTF-8, naming the first bad line."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise InputError(
+                    f"{path}, line {number}: byte 0x{line[error.start]:02x} is not UTF-8 text; "
+                    "save the file as UTF-8"
+                ) from None
+
+
+def _delimiter(path: Path, header: str) -> str:
+    """By the file's ending, unless the header plainly uses another one."""
+    usual = "\t" if path.suffix.lower() in (".tsv", ".tab") else ","
+    if usual in header:
+        return usual
+    return next((mark for mark in (",", "\t", ";") if mark in header), usual)
+
+
+@contextmanager
+def _any_field_size() -> Iterator[None]:
+    """Long documents: lift the csv module's limit of 131,072 characters a field."""
+    before = csv.field_size_limit(LARGEST_BLOCK)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)

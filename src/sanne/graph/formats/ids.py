@@ -1,0 +1,104 @@
+"""Turn columns of node ids into indices: clean, number and match ids without a loop per edge."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sanne.errors import InputError
+
+IntArray = npt.NDArray[np.int64]
+CANONICAL_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"  # as int() prints it: not 007, +7 or 1e3
+
+
+@dataclass(frozen=True)
+class Ids:
+    """Distinct ids, and for every row of the column the position of its id (-1: no id)."""
+
+    distinct: pa.Array  # int64 or string, in order of first appearance
+    rows: IntArray
+
+    def to_numpy(self) -> npt.NDArray[Any]:
+        """The distinct ids as a graph keeps them: int64, or str objects."""
+        return id_array(self.distinct)
+
+
+def encode_ids(columns: list[pa.ChunkedArray], *, infer: bool) -> Ids:
+    """Number the ids of one or more columns together, one column after the other.
+
+    Blanks around an id are cut off, and an empty id counts as none. With `infer` (text files) the ids
+    become integers if every one is written as an integer would be; one `007` keeps them all as text.
+    """
+    columns = [_plain(column) for column in columns]
+    if len({column.type for column in columns}) > 1:
+        columns = [column.cast(pa.string()) for column in columns]
+    chunks = [chunk for column in columns for chunk in column.chunks]
+    joined = pa.chunked_array(chunks, columns[0].type).dictionary_encode().unify_dictionaries()
+    distinct = joined.chunk(0).dictionary if joined.num_chunks else pa.array([], columns[0].type)
+    codes = [chunk.indices.fill_null(-1).to_numpy() for chunk in joined.chunks]
+    rows = np.concatenate(codes).astype(np.int64) if codes else np.empty(0, np.int64)
+    if pa.types.is_string(distinct.type):
+        distinct, rows = _trimmed(distinct, rows)
+        if infer and len(distinct) and pc.all(pc.match_substring_regex(distinct, CANONICAL_INTEGER)).as_py():
+            distinct = distinct.cast(pa.int64())
+    return Ids(distinct, rows)
+
+
+def match_ids(wanted: pa.Array, known: pa.Array) -> IntArray:
+    """The position of every wanted id among the known ones, or -1; as text if the types differ."""
+    if wanted.type != known.type:
+        wanted, known = wanted.cast(pa.string()), known.cast(pa.string())
+    return pc.index_in(wanted, known).fill_null(-1).to_numpy().astype(np.int64)
+
+
+def sort_ids(ids: Ids) -> Ids:
+    """The same ids with the distinct ones in sorted order."""
+    order = pc.sort_indices(ids.distinct).to_numpy().astype(np.int64)
+    rank = np.empty(len(order) + 1, np.int64)
+    rank[order] = np.arange(len(order))
+    rank[-1] = -1  # so that -1 stays -1
+    return Ids(ids.distinct.take(pa.array(order)), rank[ids.rows])
+
+
+def id_array(ids: pa.Array) -> npt.NDArray[Any]:
+    """Arrow ids as int64, or as str objects."""
+    array: npt.NDArray[Any] = ids.to_numpy(zero_copy_only=False)
+    return array if array.dtype.kind == "i" else array.astype(object)
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """An id column as int64 or string."""
+    kind = column.type
+    if pa.types.is_dictionary(kind):
+        column = column.cast(kind.value_type)
+        kind = column.type
+    if pa.types.is_null(kind):
+        return column.cast(pa.string())
+    if pa.types.is_integer(kind):
+        try:
+            return column.cast(pa.int64())
+        except pa.ArrowInvalid:  # unsigned numbers beyond int64
+            return column.cast(pa.string())
+    if pa.types.is_floating(kind):  # pandas turns integers with gaps into floats
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, kind), column)
+        try:
+            return column.cast(pa.int64())
+        except pa.ArrowInvalid:
+            raise InputError("ids must be integers or text, not decimal numbers") from None
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+        raise InputError(f"ids must be integers or text, not {kind}")
+    return column.cast(pa.string())
+
+
+def _trimmed(distinct: pa.Array, rows: IntArray) -> tuple[pa.Array, IntArray]:
+    """Cut blanks off; ids that become equal are joined, empty ones become -1."""
+    trimmed = pc.utf8_trim_whitespace(distinct)
+    if trimmed.equals(distinct) and pc.index(distinct, "").as_py() < 0:
+        return distinct, rows
+    trimmed = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
+    joined = trimmed.dictionary_encode()
+    code = np.append(joined.indices.fill_null(-1).to_numpy().astype(np.int64), -1)
+    return joined.dictionary, code[rows]
