@@ -14,12 +14,12 @@ import torch
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
-def compiled(function: Function) -> Function:
-    """Compile a kernel for the CPU, inlined into its callers and kept on disk between runs."""
-    return cast(Function, numba.njit(cache=True, inline="always")(function))
+def kernel(function: Function) -> Function:
+    """Compile a loop over arrays for the CPU; it is kept on disk between runs and runs without the interpreter lock."""
+    return cast(Function, numba.njit(cache=True, nogil=True)(function))
 
 
-@compiled
+@kernel
 def mix(state: np.uint64) -> np.uint64:
     """The finaliser of splitmix64: turns a counter into 64 well-mixed bits."""
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -27,7 +27,7 @@ def mix(state: np.uint64) -> np.uint64:
     return state ^ (state >> np.uint64(31))
 
 
-@compiled
+@kernel
 def walk_stream(seed: np.uint64, epoch: np.uint64, node: np.uint64, walk: np.uint64) -> np.uint64:
     """The start state of one walk's stream."""
     state = mix(seed + np.uint64(0x9E3779B97F4A7C15))
@@ -36,7 +36,7 @@ def walk_stream(seed: np.uint64, epoch: np.uint64, node: np.uint64, walk: np.uin
     return mix(state ^ (walk + np.uint64(0xABC98388FB8FAC03)))
 
 
-@compiled
+@kernel
 def step(state: np.uint64) -> np.uint64:
     """The next state of a stream; `mix` of it gives the random bits."""
     return state + np.uint64(0x9E3779B97F4A7C15)

@@ -1,0 +1,59 @@
+"""Given numbers to vectors: dense attributes are standardised, column by column, as they were in fit."""
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from sanne.config import FeatureConfig
+from sanne.errors import InputError
+from sanne.graph.csr import FloatArray, Graph, IntArray
+
+
+class Standardised:
+    """Columns with mean 0 and deviation 1, all divided so that an average row has length `feature_scale`."""
+
+    name = "given"
+
+    def __init__(self, mean: FloatArray, scale: FloatArray) -> None:
+        self._mean = mean  # (width,)
+        self._scale = scale  # (width,)
+        self.width = len(mean)
+
+    @classmethod
+    def fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> Self:
+        """Learn mean and deviation of every column; a constant column stays at zero."""
+        values = _given(graph, None).astype(np.float64)
+        deviation = values.std(axis=0)
+        varied = deviation > 1e-12 * np.maximum(1.0, np.abs(values).max(axis=0, initial=0.0))
+        share = config.feature_scale / np.sqrt(max(int(varied.sum()), 1))
+        scale = np.divide(share, deviation, out=np.zeros_like(deviation), where=varied)
+        return cls(values.mean(axis=0).astype(np.float32), scale.astype(np.float32))
+
+    def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
+        """Vectors of some nodes (all by default), (count, width)."""
+        values = _given(graph, nodes)
+        if values.shape[1] != self.width:
+            raise InputError(
+                f"the graph has {values.shape[1]} feature columns but the model was fitted on {self.width}; "
+                "give the columns that fit read, in the same order"
+            )
+        result: FloatArray = ((values - self._mean) * self._scale).astype(np.float32)
+        return result
+
+    def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
+        """What must be saved: a JSON part and an array part."""
+        return {}, {"mean": self._mean, "scale": self._scale}
+
+    @classmethod
+    def from_state(cls, description: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:
+        """The reverse of `state`."""
+        return cls(arrays["mean"], arrays["scale"])
+
+
+def _given(graph: Graph, nodes: IntArray | None) -> FloatArray:
+    if graph.features is None:
+        raise InputError("the model reads node features, but this graph has none: give its node table")
+    values = graph.features if nodes is None else graph.features[nodes]
+    dense: FloatArray = values.toarray() if sp.issparse(values) else np.asarray(values, np.float32)
+    return dense

@@ -1,0 +1,62 @@
+"""Which map makes a graph's feature vectors: chosen and fitted here, saved and restored by name."""
+
+from typing import Any, Protocol
+
+import scipy.sparse as sp
+
+from sanne.config import FeatureConfig
+from sanne.errors import InputError, ModelFolderError
+from sanne.features.attributes import Standardised
+from sanne.features.doc2vec import Doc2VecMap
+from sanne.features.structure import NeighbourProfile
+from sanne.features.text import TfidfSVD
+from sanne.graph.csr import FloatArray, Graph, IntArray
+
+
+class FeatureMap(Protocol):
+    """A fitted map from a graph's nodes to vectors; new nodes go through the same map."""
+
+    name: str
+    width: int
+
+    def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
+        """Vectors of some nodes (all by default), (count, width)."""
+        ...
+
+    def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
+        """What must be saved: a JSON part and an array part."""
+        ...
+
+
+_MAPS: dict[str, Any] = {kind.name: kind for kind in (TfidfSVD, Doc2VecMap, Standardised, NeighbourProfile)}
+
+
+def choose_features(graph: Graph, config: FeatureConfig) -> str:
+    """The name of the map for a graph: `auto` takes text, then features, then structure."""
+    if config.features != "auto":
+        chosen = config.features
+        if chosen in ("tfidf", "doc2vec") and graph.texts is None and graph.features is None:
+            raise InputError(f"features={chosen!r} needs node text or word counts, and this graph has neither")
+        if chosen == "given" and graph.features is None:
+            raise InputError("features='given' needs node features, and this graph has none")
+        return chosen
+    if graph.texts is not None:
+        return "tfidf"
+    if graph.features is None or graph.features.shape[1] == 0:
+        return "structure"
+    bag_of_words = sp.issparse(graph.features) and (graph.features.nnz == 0 or graph.features.data.min() >= 0)
+    return "tfidf" if bag_of_words else "given"
+
+
+def fit_features(graph: Graph, config: FeatureConfig, seed: int) -> FeatureMap:
+    """Fit the map that suits a graph."""
+    fitted: FeatureMap = _MAPS[choose_features(graph, config)].fit(graph, config, seed)
+    return fitted
+
+
+def restore_features(name: str, description: dict[str, Any], arrays: dict[str, FloatArray]) -> FeatureMap:
+    """The map that was saved under `name`."""
+    if name not in _MAPS:
+        raise ModelFolderError(f"the model reads features by {name!r}, which this version does not know")
+    restored: FeatureMap = _MAPS[name].from_state(description, arrays)
+    return restored

@@ -1,0 +1,174 @@
+"""PV-DBOW Doc2Vec features, as in the paper: word vectors trained by gensim, documents read by our own kernel.
+
+gensim's own inference starts from Python's randomised string hash, so it differs from process to process.
+Here every document, present or new, gets its vector by the same seeded descent over fixed word vectors.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+
+from sanne.config import FeatureConfig
+from sanne.errors import InputError, MissingExtraError
+from sanne.features.text import count_words, word_counts
+from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.seeds import derived_seed, kernel, mix, step, walk_stream
+
+# The settings of the paper's authors.
+_ALPHA, _MIN_ALPHA, _SAMPLE, _NEGATIVE = 0.01, 0.0001, 1e-5, 5
+
+
+class Doc2VecMap:
+    """A fitted map from word counts to document vectors; a document without known words gives zeros."""
+
+    name = "doc2vec"
+
+    def __init__(
+        self, vocabulary: list[str] | None, frequency: FloatArray, output: FloatArray, epochs: int, seed: int
+    ) -> None:
+        self._vocabulary = vocabulary
+        self._frequency = frequency  # (words,) counts in fit
+        self._output = output  # (words, width) the words' output vectors
+        self._epochs = epochs
+        self._seed = seed
+        self.width = int(output.shape[1])
+
+    @classmethod
+    def fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> Self:
+        """Train the word vectors on a graph's text, or on its matrix of word counts."""
+        vocabulary = None if graph.texts is None else count_words(graph.texts, config.max_words)
+        counts = _whole_counts(graph, None, vocabulary)
+        frequency = np.asarray(counts.sum(axis=0)).ravel().astype(np.float32)
+        output = _train_word_vectors(counts, config, derived_seed(seed, "features") % 2**31)
+        return cls(vocabulary, frequency, output, config.doc2vec_epochs, seed)
+
+    def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
+        """Vectors of some nodes (all by default), (count, width)."""
+        counts = _whole_counts(graph, nodes, self._vocabulary)
+        if counts.shape[1] != len(self._frequency):
+            raise InputError(
+                f"the graph has {counts.shape[1]} feature columns but the model was fitted on "
+                f"{len(self._frequency)}; give the columns that fit read, in the same order"
+            )
+        keep, noise = _sampling(self._frequency)
+        vectors = np.zeros((counts.shape[0], self.width), np.float32)
+        _read_documents(
+            counts.indptr,
+            counts.indices,
+            counts.data.astype(np.int32),
+            self._output,
+            keep,
+            noise,
+            self._epochs,
+            derived_seed(self._seed, "features", 1),
+            vectors,
+        )
+        return vectors
+
+    def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
+        """What must be saved: a JSON part and an array part."""
+        description = {"vocabulary": self._vocabulary, "epochs": self._epochs, "seed": self._seed}
+        return description, {"frequency": self._frequency, "output": self._output}
+
+    @classmethod
+    def from_state(cls, description: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:
+        """The reverse of `state`."""
+        return cls(
+            description["vocabulary"],
+            arrays["frequency"],
+            arrays["output"],
+            int(description["epochs"]),
+            int(description["seed"]),
+        )
+
+
+def _whole_counts(graph: Graph, nodes: IntArray | None, vocabulary: list[str] | None) -> Any:
+    counts = word_counts(graph, nodes, vocabulary)
+    if not np.all(counts.data == np.rint(counts.data)):
+        counts.data = np.ones_like(counts.data)
+    return counts
+
+
+def _train_word_vectors(counts: Any, config: FeatureConfig, seed: int) -> FloatArray:
+    """Output vectors (words, feature_dim); words that fit never saw get zeros."""
+    try:
+        from gensim.models.doc2vec import Doc2Vec, TaggedDocument
+    except ImportError:
+        raise MissingExtraError("gensim", "text", "Doc2Vec (features='doc2vec')") from None
+    repeated = np.repeat(counts.indices, counts.data.astype(np.int64))
+    ends = np.cumsum(np.asarray(counts.sum(axis=1)).ravel().astype(np.int64))
+    documents = [
+        TaggedDocument([str(word) for word in part], [number])
+        for number, part in enumerate(np.split(repeated, ends[:-1]))
+    ]
+    model = Doc2Vec(
+        documents,
+        dm=0,
+        vector_size=config.feature_dim,
+        alpha=_ALPHA,
+        min_alpha=_MIN_ALPHA,
+        sample=_SAMPLE,
+        negative=_NEGATIVE,
+        min_count=1,
+        epochs=config.doc2vec_epochs,
+        workers=1,  # more would make the result depend on the scheduler
+        seed=seed,
+    )
+    output = np.zeros((counts.shape[1], config.feature_dim), np.float32)
+    output[[int(word) for word in model.wv.index_to_key]] = model.syn1neg
+    return output
+
+
+def _sampling(frequency: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """word2vec's keep probabilities and the running sums of its noise distribution, both (words,)."""
+    share = frequency / max(float(frequency.sum()), 1.0)
+    ratio = _SAMPLE / np.maximum(share, 1e-12)
+    keep = np.where(frequency > 0, np.minimum(1.0, np.sqrt(ratio) + ratio), 0.0)
+    noise = np.cumsum(np.where(frequency > 0, frequency.astype(np.float64) ** 0.75, 0.0))
+    return keep.astype(np.float32), noise / max(noise[-1], 1e-12)
+
+
+@kernel
+def _read_documents(
+    indptr: Any,
+    words: Any,
+    counts: Any,
+    output: Any,
+    keep: Any,
+    noise: Any,
+    epochs: int,
+    seed: int,
+    vectors: Any,
+) -> None:
+    """Gradient descent on each document's vector with the words' output vectors fixed."""
+    width = vectors.shape[1]
+    unit = 1.0 / 9007199254740992.0  # 2**-53
+    change = np.zeros(width, np.float32)
+    for document in range(len(indptr) - 1):
+        # One stream for all: a document's vector depends on its words alone.
+        state = walk_stream(np.uint64(seed), np.uint64(0), np.uint64(0), np.uint64(0))
+        vector = vectors[document]
+        for epoch in range(epochs):
+            rate = np.float32(_ALPHA - (_ALPHA - _MIN_ALPHA) * epoch / max(epochs - 1, 1))
+            for position in range(indptr[document], indptr[document + 1]):
+                for _ in range(counts[position]):
+                    state = step(state)
+                    if (mix(state) >> np.uint64(11)) * unit >= keep[words[position]]:
+                        continue
+                    change[:] = 0
+                    for draw in range(_NEGATIVE + 1):
+                        word = words[position]
+                        if draw > 0:
+                            state = step(state)
+                            word = np.searchsorted(noise, (mix(state) >> np.uint64(11)) * unit, side="right")
+                            if word == words[position]:
+                                continue
+                        dot = np.float32(0)
+                        for d in range(width):
+                            dot += vector[d] * output[word, d]
+                        expected = np.float32(1) / (np.float32(1) + np.exp(-dot))
+                        gradient = ((np.float32(1) if draw == 0 else np.float32(0)) - expected) * rate
+                        for d in range(width):
+                            change[d] += gradient * output[word, d]
+                    for d in range(width):
+                        vector[d] += change[d]

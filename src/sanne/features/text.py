@@ -1,0 +1,135 @@
+"""Documents and bags of words to vectors: TF-IDF, then a truncated SVD."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.utils.extmath import randomized_svd
+
+from sanne.config import FeatureConfig
+from sanne.errors import InputError
+from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.seeds import derived_seed
+
+WORD = re.compile(r"(?u)\b\w\w+\b")  # runs of two or more letters, digits or underscores
+
+
+class TfidfSVD:
+    """A fitted map from word counts to dense vectors of length `feature_scale` (zero where no word is known)."""
+
+    name = "tfidf"
+
+    def __init__(
+        self, idf: FloatArray, components: FloatArray, vocabulary: list[str] | None, feature_scale: float
+    ) -> None:
+        self._idf = idf  # (words,)
+        self._components = components  # (words, width)
+        self._vocabulary = vocabulary  # None: the graph gives a matrix of word counts, not text
+        self._scale = feature_scale
+        self.width = int(components.shape[1])
+
+    @classmethod
+    def fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> Self:
+        """Learn vocabulary, idf and components from a graph's text, or from its matrix of word counts."""
+        vocabulary = None if graph.texts is None else count_words(graph.texts, config.max_words)
+        counts = word_counts(graph, None, vocabulary)
+        idf, components = fit_components(counts, config, seed)
+        return cls(idf, components, vocabulary, config.feature_scale)
+
+    def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
+        """Vectors of some nodes (all by default), (count, width)."""
+        counts = word_counts(graph, nodes, self._vocabulary)
+        if counts.shape[1] != len(self._idf):
+            raise InputError(
+                f"the graph has {counts.shape[1]} feature columns but the model was fitted on {len(self._idf)}; "
+                "give the columns that fit read, in the same order"
+            )
+        return project(counts, self._idf, self._components, self._scale)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
+        """What must be saved: a JSON part and an array part."""
+        description = {"vocabulary": self._vocabulary, "feature_scale": self._scale}
+        return description, {"idf": self._idf, "components": self._components}
+
+    @classmethod
+    def from_state(cls, description: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:
+        """The reverse of `state`."""
+        return cls(
+            arrays["idf"],
+            arrays["components"],
+            description["vocabulary"],
+            float(description["feature_scale"]),
+        )
+
+
+def words(text: str) -> list[str]:
+    """The words of a document, in lower case."""
+    return WORD.findall(text.lower())
+
+
+def count_words(texts: Iterable[str], max_words: int) -> list[str]:
+    """The vocabulary: the most frequent words, in alphabetical order."""
+    vectorizer = CountVectorizer(analyzer=words, max_features=max_words)
+    try:
+        vectorizer.fit(texts)
+    except ValueError:  # scikit-learn: empty vocabulary
+        raise InputError("the text column holds no words at all: name another with text=, or leave it out") from None
+    return [str(word) for word in vectorizer.get_feature_names_out()]
+
+
+def word_counts(graph: Graph, nodes: IntArray | None, vocabulary: list[str] | None) -> Any:
+    """A CSR matrix (nodes, words) of counts; a matrix of other numbers counts as words that are there or not."""
+    if vocabulary is not None:
+        if graph.texts is None:
+            raise InputError("the model reads node text, but this graph has none: name its column with text=")
+        texts = graph.texts if nodes is None else graph.texts[nodes]
+        return CountVectorizer(analyzer=words, vocabulary=vocabulary).transform(texts).astype(np.float32)
+    if graph.features is None:
+        raise InputError("the model reads node features, but this graph has none: give its node table")
+    counts = sp.csr_matrix(graph.features if nodes is None else graph.features[nodes], dtype=np.float32)
+    if counts.nnz and counts.data.min() < 0:
+        raise InputError("word counts cannot be negative; use features='given' for signed features")
+    return counts
+
+
+def fit_components(counts: Any, config: FeatureConfig, seed: int) -> tuple[FloatArray, FloatArray]:
+    """idf weights (words,) and SVD components (words, feature_dim) of a count matrix."""
+    documents = counts.shape[0]
+    frequency = np.bincount(counts.indices[counts.data != 0], minlength=counts.shape[1])
+    idf = (np.log((1 + documents) / (1 + frequency)) + 1.0) ** config.idf_power
+    weighted = weigh(counts, idf.astype(np.float32))
+    rank = min(config.feature_dim, *weighted.shape)
+    _, _, rows = randomized_svd(
+        weighted, rank, n_oversamples=32, n_iter=6, random_state=derived_seed(seed, "features") % 2**32
+    )
+    return idf.astype(np.float32), np.ascontiguousarray(rows.T, dtype=np.float32)
+
+
+def weigh(counts: Any, idf: FloatArray) -> Any:
+    """TF-IDF rows of length one; whole counts enter as 1 + log(count), other numbers as 1."""
+    weighted = counts.copy()
+    whole = bool(np.all(weighted.data == np.rint(weighted.data)))
+    weighted.data = 1.0 + np.log(weighted.data) if whole else np.ones_like(weighted.data)
+    weighted = weighted @ sp.diags(idf)
+    return _unit_rows(weighted)
+
+
+def project(counts: Any, idf: FloatArray, components: FloatArray, scale: float) -> FloatArray:
+    """Dense vectors of length `scale` for rows of counts; a row without known words gives zeros."""
+    vectors = np.concatenate([part @ components for part in _row_blocks(weigh(counts, idf))])
+    length = np.linalg.norm(vectors, axis=1, keepdims=True)
+    result: FloatArray = (vectors * (scale / np.maximum(length, 1e-12))).astype(np.float32)
+    return result
+
+
+def _unit_rows(matrix: Any) -> Any:
+    length = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
+    return (sp.diags(1.0 / np.maximum(length, 1e-12)) @ matrix).tocsr().astype(np.float32)
+
+
+def _row_blocks(matrix: Any, size: int = 65_536) -> Iterator[Any]:
+    for first in range(0, max(matrix.shape[0], 1), size):
+        yield matrix[first : first + size]

@@ -1,0 +1,81 @@
+"""The `distil` objective: a walk predicts the soft cluster assignments of its start node's smoothed features.
+
+The teacher needs the whole graph and no training; the student needs a few walks, so it also serves nodes that
+arrive later. There is no table, so memory does not grow with the number of nodes.
+"""
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from sanne.config import ObjectiveConfig
+from sanne.graph.csr import Adjacency, FloatArray
+from sanne.model.encoder import WalkEncoder
+from sanne.model.teacher import cluster_centres, smooth
+from sanne.seeds import torch_stream
+from sanne.walks.batches import Batch
+
+
+class Teacher:
+    """Smoothed features of the training nodes and the centres of their clusterings."""
+
+    def __init__(self, adjacency: Adjacency, features: FloatArray, config: ObjectiveConfig, seed: int) -> None:
+        self.sharpness = config.sharpness
+        self._scales: list[tuple[Tensor, Tensor]] = []  # (V, width) and (clusterings * k, width), a pair per alpha
+        for number, alpha in enumerate(config.smoothing_alphas):
+            smoothed = smooth(adjacency, features, alpha, config.smoothing_steps)
+            centres = np.concatenate(cluster_centres(smoothed, config, seed, number))
+            self._scales.append((torch.from_numpy(smoothed), torch.from_numpy(centres)))
+
+    def logits(self, nodes: Tensor) -> Tensor:
+        """Sharpened cosines to all centres, (B, sum of cluster sizes)."""
+        return torch.cat(
+            [self.sharpness * (F.normalize(smoothed[nodes], dim=1) @ centres.T) for smoothed, centres in self._scales],
+            dim=1,
+        )
+
+
+class ClusterDistillation(nn.Module):
+    """One linear head per clustering on the mean walk vector; the square roots of their softmaxes are the vectors."""
+
+    reads_first = False  # a walk's vector draws on all its positions alike
+
+    def __init__(self, dim: int, config: ObjectiveConfig, seed: int) -> None:
+        super().__init__()
+        self.config = config
+        self.seed = seed
+        runs = [size for size in config.cluster_sizes for _ in range(config.cluster_seeds)]
+        self.group_sizes = runs * len(config.smoothing_alphas)
+        self.vector_dim = sum(self.group_sizes)
+        self.heads = nn.Linear(dim, self.vector_dim)
+        self.teacher: Teacher | None = None  # set for training only
+
+    def loss(self, encoder: WalkEncoder, features: Tensor, batch: Batch) -> Tensor:
+        """Cross-entropy with the teacher's assignments, mean over clusterings and walks; `features` (B, N, width)."""
+        assert self.teacher is not None, "the teacher is set before training"
+        starts = torch.from_numpy(batch.walks[:, 0]).long()
+        wanted = self.teacher.logits(starts).to(features.device)
+        predicted = self._logits(encoder, self._hide(features, batch.position))
+        losses = [
+            -(want.softmax(1) * guess.log_softmax(1)).sum(1).mean()
+            for want, guess in zip(wanted.split(self.group_sizes, 1), predicted.split(self.group_sizes, 1), strict=True)
+        ]
+        return torch.stack(losses).mean()
+
+    def read(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
+        """A vector per walk (B, vector_dim): square roots of the predicted assignments, of length one altogether."""
+        groups = self._logits(encoder, features).split(self.group_sizes, 1)
+        return torch.cat([group.softmax(1).sqrt() for group in groups], dim=1) / len(groups) ** 0.5
+
+    def _logits(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
+        logits: Tensor = self.heads(encoder(features).mean(dim=1))
+        return logits
+
+    def _hide(self, features: Tensor, position: int) -> Tensor:
+        """Zero the features of a random share of the walk positions."""
+        if self.config.mask_rate == 0:
+            return features
+        stream = torch_stream(self.seed, "mask", position)
+        kept = torch.rand(features.shape[:2], generator=stream) >= self.config.mask_rate
+        return features * kept.unsqueeze(-1).to(features.device)

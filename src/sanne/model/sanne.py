@@ -1,0 +1,62 @@
+"""SANNE: the walk encoder joined with its objective."""
+
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from sanne.config import Config
+from sanne.model.distil import ClusterDistillation
+from sanne.model.encoder import WalkEncoder
+from sanne.model.sampled_softmax import NeighbourSoftmax
+from sanne.seeds import derived_seed
+from sanne.walks.batches import Batch
+
+
+class Objective(Protocol):
+    """What training minimises and how a trained walk is read."""
+
+    reads_first: bool
+    vector_dim: int
+
+    def loss(self, encoder: WalkEncoder, features: Tensor, batch: Batch) -> Tensor:
+        """The loss of a batch of walks, `features` (B, N, width)."""
+        ...
+
+    def read(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
+        """A vector per walk, (B, vector_dim)."""
+        ...
+
+
+class WalkModel(nn.Module):
+    """Walks of features in; a loss for training, or a vector per walk, out."""
+
+    encoder: WalkEncoder
+    objective: NeighbourSoftmax | ClusterDistillation
+
+    def __init__(self, config: Config, *, width: int, num_nodes: int, seed: int) -> None:
+        super().__init__()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(derived_seed(seed, "initialise"))
+            self.encoder = WalkEncoder(config.model, width, config.walks.walk_length)
+            if config.objective.objective == "neighbours":
+                self.objective = NeighbourSoftmax(num_nodes, config.model.dim, config.objective, seed)
+            else:
+                self.objective = ClusterDistillation(config.model.dim, config.objective, seed)
+
+    @property
+    def vector_dim(self) -> int:
+        return self.objective.vector_dim
+
+    def loss(self, features: Tensor, batch: Batch) -> Tensor:
+        """The loss of a batch of walks, `features` (B, N, width)."""
+        return self.objective.loss(self.encoder, features, batch)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """A vector per walk, (B, vector_dim)."""
+        return self.objective.read(self.encoder, features)
+
+    def position_shares(self, features: Tensor) -> Tensor:
+        """How much of a walk's vector came from each of its positions, (B, N); rows sum to one."""
+        flow = self.encoder.attention_flow(features)
+        return flow[:, 0] if self.objective.reads_first else flow.mean(dim=1)
