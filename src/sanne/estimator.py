@@ -1,0 +1,231 @@
+"""SANNE: the model as a scikit-learn estimator. fit, transform, save, load, similar."""
+
+import dataclasses
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Literal, Self, overload
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+
+from sanne.atomic import replaced_folder
+from sanne.config import Config, recipe_config
+from sanne.errors import InputError, ModelFolderError, UnknownNodeError
+from sanne.graph.csr import FloatArray, Graph
+from sanne.graph.load import load_graph
+from sanne.infer.embed import Embedding, embed
+from sanne.infer.similar import most_similar
+from sanne.infer.vectors_file import read_vectors, write_vectors
+from sanne.model.artifact import Artifact, versions
+from sanne.model.card import model_card
+from sanne.model.sampled_softmax import NeighbourSoftmax
+from sanne.train.fit import fit_model
+from sanne.train.loop import EpochHook, Run
+
+VECTORS = "vectors.parquet"
+
+
+class SANNE(BaseEstimator):  # type: ignore[misc]
+    """Vectors for the nodes of a graph, and for nodes that arrive later.
+
+    `recipe` names a set of settings (`best`, `fast`, `paper`); `settings` changes some of them by name, as in
+    `SANNE(settings={"epochs": 3, "walk_length": 12})`; `progress` shows a bar (None: only on a terminal).
+
+    >>> model = SANNE(random_state=0).fit("cora")
+    >>> model.embedding_.shape
+    """
+
+    def __init__(
+        self,
+        recipe: str = "best",
+        *,
+        settings: dict[str, Any] | None = None,
+        random_state: int = 0,
+        progress: bool | None = None,
+    ) -> None:
+        self.recipe = recipe
+        self.settings = settings
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(
+        self,
+        graph: Any,
+        y: None = None,
+        *,
+        on_epoch: EpochHook | None = None,
+        features_from: Graph | None = None,
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
+    ) -> Self:
+        """Learn from a graph, or from anything that `load_graph` reads.
+
+        `on_epoch(model, epochs_done)` may return a validation score: the best epoch is then kept. `checkpoint` is a
+        file to save to after every epoch, and to go on from with `resume=True`.
+        """
+        graph = graph if isinstance(graph, Graph) else load_graph(graph)
+        config = self._config()
+        seed = _checked_seed(self.random_state)
+        run = Run(None if checkpoint is None else Path(checkpoint), resume, self.progress)
+        fitted = fit_model(graph, config, seed, on_epoch=on_epoch, features_from=features_from, run=run)
+        record = {
+            "recipe": self.recipe,
+            "data": {
+                "nodes": graph.num_nodes,
+                "edges": graph.num_edges,
+                "directed": graph.directed,
+                "weighted": graph.weights is not None,
+            },
+            "losses": fitted.progress.losses,
+            "validation": fitted.progress.scores,
+            "seconds": round(fitted.seconds, 2),
+            "versions": versions(),
+        }
+        self.artifact_ = Artifact(config, seed, fitted.feature_map, fitted.model, graph.num_nodes, record)
+        present = present_embedding(self.artifact_, graph, progress=self.progress)
+        self._set_vectors(present.node_ids, present.vectors, present.spread)
+        return self
+
+    @overload
+    def transform(
+        self, graph: Any, nodes: Iterable[Any] | None = None, *, explain: Literal[False, 0] = False
+    ) -> FloatArray: ...
+
+    @overload
+    def transform(self, graph: Any, nodes: Iterable[Any] | None = None, *, explain: int) -> Embedding: ...
+
+    def transform(
+        self, graph: Any, nodes: Iterable[Any] | None = None, *, explain: int = False
+    ) -> FloatArray | Embedding:
+        """Vectors (count, dim) of nodes of a graph, seen in fit or not, read from walks over it as it is now.
+
+        With `explain=True` (or a number of nodes to name), an `Embedding` with spread and explanation instead.
+
+        >>> model.transform(bigger_graph, nodes=["paper-9001"])
+        """
+        found = self.embed(graph, nodes, explain=10 if explain is True else int(explain))
+        return found if explain else found.vectors
+
+    def embed(self, graph: Any, nodes: Iterable[Any] | None = None, *, explain: int = 0) -> Embedding:
+        """Like `transform`, with ids, vectors, spread and (for `explain` > 0) the nodes that each drew on."""
+        graph = graph if isinstance(graph, Graph) else load_graph(graph)
+        found = embed(self._fitted(), graph, nodes, explain=explain, progress=self.progress)
+        self._latest = found  # so that `similar` knows the newcomers; no fitted attribute changes
+        return found
+
+    def fit_transform(self, graph: Any, y: None = None, **fit_options: Any) -> FloatArray:
+        """Fit, and return `embedding_`."""
+        return self.fit(graph, **fit_options).embedding_
+
+    def similar(self, node: Any, k: int = 10) -> list[tuple[Any, float]]:
+        """The `k` nodes of the fitted graph nearest to a node, as (node id, cosine), best first.
+
+        `node` is an id known from fit or from the last `transform`, or a vector.
+        """
+        self._fitted()
+        if isinstance(node, np.ndarray):
+            return most_similar(self.node_ids_, self.embedding_, node, k)
+        row = _row_of(self.node_ids_, node)
+        if row is not None:
+            return most_similar(self.node_ids_, self.embedding_, self.embedding_[row], k, leave_out=row)
+        latest: Embedding | None = getattr(self, "_latest", None)
+        new_row = None if latest is None else _row_of(latest.node_ids, node)
+        if latest is None or new_row is None:
+            raise UnknownNodeError(
+                f"node {node!r} was not in the fitted graph; embed it first with transform(graph, nodes=[{node!r}])"
+            )
+        return most_similar(self.node_ids_, self.embedding_, latest.vectors[new_row], k)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model folder, whole or not at all; an older model there is replaced."""
+        artifact = self._fitted()
+        target = Path(folder)
+        if target.is_dir() and any(target.iterdir()) and not (target / "config.json").is_file():
+            raise InputError(f"{folder}: a folder with other files in it; choose an empty or a new one")
+        with replaced_folder(target) as part:
+            artifact.write(part)
+            write_vectors(part / VECTORS, self.node_ids_, self.embedding_, self.spread_)
+            (part / "README.md").write_text(model_card(artifact), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Read a model folder that `save` or `sanne fit` wrote."""
+        artifact = Artifact.read(folder)
+        path = Path(folder) / VECTORS
+        if not path.is_file():
+            raise ModelFolderError(f"{folder}: incomplete model folder, {VECTORS} is missing: fit again")
+        try:
+            vectors = read_vectors(path)
+        except InputError as error:
+            raise ModelFolderError(f"{error}: fit again") from None
+        recipe = str(artifact.record.get("recipe", "best"))
+        model = cls(recipe, settings=_changes(artifact.config, recipe), random_state=artifact.seed)
+        model.artifact_ = artifact
+        spread = np.zeros(len(vectors.vectors), np.float32) if vectors.spread is None else vectors.spread
+        model._set_vectors(vectors.node_ids, vectors.vectors, spread)
+        return model
+
+    def _set_vectors(self, node_ids: Any, vectors: FloatArray, spread: FloatArray) -> None:
+        self.node_ids_ = node_ids
+        self.embedding_ = vectors
+        self.spread_ = spread
+        self._latest = None
+
+    def _config(self) -> Config:
+        settings = self.settings or {}
+        if not isinstance(settings, dict):
+            raise InputError(f"settings must be a dictionary of setting names and values, not {settings!r}")
+        return recipe_config(self.recipe).replace(**settings)
+
+    def _fitted(self) -> Artifact:
+        if not hasattr(self, "artifact_"):
+            raise NotFittedError("this SANNE is not fitted yet: call fit(graph) or SANNE.load(folder) first")
+        return self.artifact_
+
+
+def present_embedding(artifact: Artifact, graph: Graph, *, progress: bool | None = None) -> Embedding:
+    """Vectors of the training graph's own nodes.
+
+    With the paper's objective and `present_vectors="table"` they are the trained output vectors, but for nodes
+    without edges, whose output vectors never met a gradient: those are read from walks, like all nodes otherwise.
+    """
+    walked = embed(artifact, graph, progress=progress)
+    objective = artifact.model.objective
+    if not isinstance(objective, NeighbourSoftmax) or objective.config.present_vectors == "walks":
+        return walked
+    degree = np.diff(graph.adjacency(artifact.config.walks.direction).indptr)
+    vectors = np.where((degree > 0)[:, None], objective.present_vectors(), walked.vectors)
+    return dataclasses.replace(walked, vectors=vectors)
+
+
+def _row_of(node_ids: Any, node: Any) -> int | None:
+    wanted = node
+    if node_ids.dtype.kind == "i":
+        try:
+            wanted = int(node)
+        except (TypeError, ValueError):
+            return None
+    found = np.flatnonzero(node_ids == (wanted if node_ids.dtype.kind == "i" else str(wanted)))
+    return int(found[0]) if len(found) else None
+
+
+def _checked_seed(seed: Any) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= int(seed) < 2**63:
+        raise InputError(f"random_state must be a whole number from 0 to 2**63 - 1, not {seed!r}")
+    return int(seed)
+
+
+def _changes(config: Config, recipe: str) -> dict[str, Any] | None:
+    """The settings in which a config differs from its recipe, by flat names."""
+    try:
+        base = recipe_config(recipe).to_dict()
+    except InputError:
+        base = Config().to_dict()
+    changed = {
+        name: value
+        for section, values in config.to_dict().items()
+        for name, value in values.items()
+        if value != base[section][name]
+    }
+    return changed or None

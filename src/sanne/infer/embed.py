@@ -1,0 +1,114 @@
+"""Vectors for nodes, present or new: walks over the graph as it is now, read by a fitted model (Algorithm 2)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from tqdm import tqdm
+
+from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.model.artifact import Artifact
+from sanne.seeds import derived_seed
+from sanne.walks.sample import Walks, WalkSampler
+
+_WALKS_AT_ONCE = 4096
+
+Explanation = list[tuple[Any, float]]  # (node id, share of the vector), largest first
+
+
+@dataclass(frozen=True, eq=False)
+class Embedding:
+    """Vectors of nodes, with how sure and why."""
+
+    node_ids: npt.NDArray[Any]
+    vectors: FloatArray  # (count, dim)
+    spread: FloatArray  # (count,): length of the standard error of each vector over its walks
+    explanation: list[Explanation] | None = None  # the nodes that each vector drew on
+
+
+def embed(
+    artifact: Artifact,
+    graph: Graph,
+    nodes: Iterable[Any] | None = None,
+    *,
+    explain: int = 0,
+    progress: bool | None = None,
+) -> Embedding:
+    """Embed nodes of a graph by their ids (all nodes by default).
+
+    A node's vector is the mean over `num_inference_walks` walks from it; it does not depend on which other nodes
+    are asked for. `explain` is how many contributing nodes to name for each.
+    """
+    chosen = np.arange(graph.num_nodes) if nodes is None else graph.nodes_of(nodes)
+    config = artifact.config
+    num_walks = config.infer.num_inference_walks
+    sampler = WalkSampler(
+        graph.adjacency(config.walks.direction),
+        walk_length=config.walks.walk_length,
+        seed=derived_seed(artifact.seed, "inference"),
+    )
+    features = _FeatureRows(artifact, graph, len(chosen) * num_walks * config.walks.walk_length)
+    vectors = np.empty((len(chosen), artifact.model.vector_dim), np.float32)
+    spread = np.empty(len(chosen), np.float32)
+    explanation: list[Explanation] = []
+    at_once = max(1, _WALKS_AT_ONCE // num_walks)
+    bar = tqdm(total=len(chosen), desc="embedding", unit="node", disable=None if progress is None else not progress)
+    artifact.model.eval()
+    with bar, torch.inference_mode():
+        for first in range(0, len(chosen), at_once):
+            part = slice(first, first + at_once)
+            walks = sampler.walks_of_each(chosen[part], num_walks)
+            rows = features.of(walks)
+            per_walk = artifact.model(rows).cpu().view(-1, num_walks, vectors.shape[1])  # (nodes, Z, dim)
+            vectors[part] = per_walk.mean(dim=1).numpy()
+            spread[part] = standard_error(per_walk).numpy()
+            if explain:
+                shares = artifact.model.position_shares(rows).cpu().numpy()
+                explanation += top_contributions(graph, walks, shares, num_walks, explain)
+            bar.update(len(chosen[part]))
+    return Embedding(graph.node_ids[chosen], vectors, spread, explanation if explain else None)
+
+
+def standard_error(per_walk: torch.Tensor) -> torch.Tensor:
+    """Length of the standard error of the mean over walks, (nodes,); not a number for a single walk."""
+    num_walks = per_walk.shape[1]
+    if num_walks == 1:
+        return torch.full((len(per_walk),), float("nan"))
+    return (per_walk.var(dim=1).sum(dim=1) / num_walks).sqrt()
+
+
+def top_contributions(graph: Graph, walks: Walks, shares: FloatArray, num_walks: int, count: int) -> list[Explanation]:
+    """For each start node, the nodes that its vector drew on most, itself included; all shares sum to one."""
+    result = []
+    for first in range(0, len(walks), num_walks):
+        part = slice(first, first + num_walks)
+        visited, where = np.unique(walks[part].ravel(), return_inverse=True)
+        total = np.bincount(where, shares[part].ravel()) / num_walks
+        largest = np.argsort(-total, kind="stable")[:count]
+        ids = graph.node_ids[visited[largest]].tolist()
+        result.append(list(zip(ids, total[largest].tolist(), strict=True)))
+    return result
+
+
+class _FeatureRows:
+    """Feature vectors of walked nodes: all computed at once for many walks, only those visited for few."""
+
+    def __init__(self, artifact: Artifact, graph: Graph, num_positions: int) -> None:
+        self._artifact = artifact
+        self._graph = graph
+        self._device = next(artifact.model.parameters()).device
+        self._all: torch.Tensor | None = None
+        if num_positions >= graph.num_nodes:
+            self._all = torch.from_numpy(artifact.feature_map.transform(graph)).to(self._device)
+
+    def of(self, walks: Walks) -> torch.Tensor:
+        """(walks, walk_length, width)."""
+        if self._all is not None:
+            return self._all[torch.from_numpy(walks).long().to(self._device)]
+        visited, where = np.unique(walks, return_inverse=True)
+        nodes: IntArray = visited.astype(np.int64)
+        rows = torch.from_numpy(self._artifact.feature_map.transform(self._graph, nodes)).to(self._device)
+        return rows[torch.from_numpy(where.reshape(walks.shape)).to(self._device)]

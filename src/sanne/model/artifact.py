@@ -1,0 +1,139 @@
+"""The model folder: config.json, features.json and model.safetensors; written without pickle, read with suspicion."""
+
+import hashlib
+import json
+import math
+import platform
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from sanne.config import Config
+from sanne.errors import InputError, ModelFolderError
+from sanne.features.choose import FeatureMap, restore_features
+from sanne.model.sanne import WalkModel
+
+FORMAT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """A fitted model: all that is needed to embed nodes, and a record of how it came to be."""
+
+    config: Config
+    seed: int
+    feature_map: FeatureMap
+    model: WalkModel
+    num_nodes: int  # of the training graph
+    record: dict[str, Any] = field(default_factory=dict)  # recipe, data, losses, seconds, versions: for the card
+
+    def write(self, folder: Path) -> None:
+        """Write the files of the model into an existing folder."""
+        description, arrays = self.feature_map.state()
+        tensors = {f"model/{name}": tensor.cpu().contiguous() for name, tensor in self.model.state_dict().items()}
+        tensors |= {f"features/{name}": torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()}
+        save_file(tensors, folder / "model.safetensors")
+        _write_json(folder / "features.json", {"name": self.feature_map.name, "state": description})
+        files = {name: _digest(folder / name) for name in ("model.safetensors", "features.json")}
+        _write_json(
+            folder / "config.json",
+            {
+                "format": "sanne",
+                "format_version": FORMAT_VERSION,
+                "seed": self.seed,
+                "num_nodes": self.num_nodes,
+                "settings": self.config.to_dict(),
+                "record": self.record,
+                "sha256": files,
+            },
+        )
+
+    @classmethod
+    def read(cls, folder: str | Path) -> Self:
+        """Read a model folder; anything missing, damaged or newer is a ModelFolderError that says what to do."""
+        place = Path(folder)
+        header = _read_header(place)
+        for name, digest in header["sha256"].items():
+            if name not in ("model.safetensors", "features.json"):
+                continue
+            _require_file(place / name)
+            if _digest(place / name) != digest:
+                raise ModelFolderError(f"{place / name}: damaged (its checksum differs from config.json): fit again")
+        try:
+            config = Config.from_dict(header["settings"])
+            features = json.loads((place / "features.json").read_text(encoding="utf-8"))
+            tensors = _read_tensors(place / "model.safetensors")
+            arrays = {
+                name.removeprefix("features/"): tensor.numpy()
+                for name, tensor in tensors.items()
+                if name.startswith("features/")
+            }
+            feature_map = restore_features(features["name"], features["state"], arrays)
+            model = WalkModel(config, width=feature_map.width, num_nodes=header["num_nodes"], seed=header["seed"])
+            state = {name.removeprefix("model/"): t for name, t in tensors.items() if name.startswith("model/")}
+            model.load_state_dict(state)
+        except (InputError, KeyError, TypeError, ValueError, AttributeError, RuntimeError, OSError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise ModelFolderError(f"{place}: the model folder is damaged ({reason}): fit again") from None
+        model.eval()
+        return cls(config, header["seed"], feature_map, model, header["num_nodes"], header["record"])
+
+
+def versions() -> dict[str, str]:
+    """The versions that a result depends on."""
+    names = ("sanne", "torch", "numpy", "scipy", "scikit-learn", "numba")
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in names}}
+
+
+def _read_header(place: Path) -> dict[str, Any]:
+    if not place.is_dir():
+        raise ModelFolderError(f"{place}: no such model folder; make one with sanne fit SOURCE --out {place}")
+    _require_file(place / "config.json")
+    try:
+        header = json.loads((place / "config.json").read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise ModelFolderError(f"{place / 'config.json'}: not readable as JSON ({error}): fit again") from None
+    if not isinstance(header, dict) or header.get("format") != "sanne":
+        raise ModelFolderError(f"{place / 'config.json'}: not a sanne model; name a folder that sanne fit wrote")
+    version = header.get("format_version")
+    if not isinstance(version, int) or version > FORMAT_VERSION:
+        raise ModelFolderError(
+            f"{place}: written by a newer sanne (format {version}, this one reads {FORMAT_VERSION}): upgrade sanne"
+        )
+    expected = {"seed": int, "num_nodes": int, "settings": dict, "record": dict, "sha256": dict}
+    for name, kind in expected.items():
+        if not isinstance(header.get(name), kind) or isinstance(header.get(name), bool):
+            raise ModelFolderError(f"{place / 'config.json'}: damaged (no valid {name!r}): fit again")
+    return header
+
+
+def _read_tensors(path: Path) -> dict[str, torch.Tensor]:
+    try:
+        with safe_open(path, framework="pt") as file:
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except SafetensorError as error:
+        raise ModelFolderError(f"{path}: damaged ({error}): fit again") from None
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not math.isfinite(float(tensor.sum())):
+            raise ModelFolderError(f"{path}: damaged ({name} holds numbers that are not finite): fit again")
+    return tensors
+
+
+def _require_file(path: Path) -> None:
+    if not path.is_file():
+        raise ModelFolderError(f"{path.parent}: incomplete model folder, {path.name} is missing: fit again")
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _write_json(path: Path, value: dict[str, Any]) -> None:
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,104 @@
+"""Checkpoints: all that an interrupted training needs to go on as if nothing had happened, in one safetensors file.
+
+Random choices depend on the seed and the step alone, so the position stands for the random state.
+"""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from sanne.atomic import replaced_file
+from sanne.errors import InputError
+from sanne.graph.csr import Adjacency, FloatArray
+
+
+@dataclass
+class Progress:
+    """How far training is, and what it has seen."""
+
+    epoch: int = 0  # epochs done
+    losses: list[float] = field(default_factory=list)  # mean loss of each epoch
+    scores: list[float] = field(default_factory=list)  # what the validation hook gave, if there is one
+    seconds: float = 0.0
+    best_epoch: int = 0  # the epoch with the best score; 0: none yet
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Training after an epoch."""
+
+    progress: Progress
+    model: dict[str, Tensor]
+    best: dict[str, Tensor]  # the model of the best epoch, empty without a validation hook
+    optimisers: list[dict[str, Any]]
+
+
+def fingerprint(adjacency: Adjacency, features: FloatArray, settings: dict[str, Any], seed: int) -> str:
+    """A digest of all that decides a training, so that a checkpoint is never resumed on something else."""
+    digest = hashlib.sha256(json.dumps([settings, seed], sort_keys=True).encode())
+    for array in (adjacency.indptr, adjacency.indices, adjacency.weights, features):
+        if array is not None:
+            digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def save_checkpoint(path: Path, checkpoint: Checkpoint, identity: str) -> None:
+    """Write a checkpoint beside and rename it over the last one."""
+    tensors = {f"model/{name}": tensor for name, tensor in checkpoint.model.items()}
+    tensors |= {f"best/{name}": tensor for name, tensor in checkpoint.best.items()}
+    plain: list[dict[str, Any]] = []
+    for number, state in enumerate(checkpoint.optimisers):
+        values: dict[str, Any] = {"groups": state["param_groups"], "state": {}}
+        for parameter, entries in state["state"].items():
+            for name, value in entries.items():
+                if isinstance(value, Tensor):
+                    tensors[f"optimiser/{number}/{parameter}/{name}"] = value
+                else:
+                    values["state"].setdefault(str(parameter), {})[name] = value
+        plain.append(values)
+    header = {"progress": asdict(checkpoint.progress), "optimisers": plain, "identity": identity}
+    contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    with replaced_file(path) as part:
+        save_file(contiguous, part, metadata={"sanne": json.dumps(header)})
+
+
+def load_checkpoint(path: Path, identity: str) -> Checkpoint:
+    """Read a checkpoint; refuse one of another graph or of other settings."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            header = json.loads((file.metadata() or {})["sanne"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        raise InputError(f"{path}: not a readable checkpoint ({error}); delete it and fit again") from None
+    if header["identity"] != identity:
+        raise InputError(
+            f"{path}: this checkpoint belongs to another graph or to other settings; "
+            "resume with those it was made with, or delete it and fit again"
+        )
+    optimisers = []
+    for number, values in enumerate(header["optimisers"]):
+        state = {int(parameter): dict(entries) for parameter, entries in values["state"].items()}
+        for name, tensor in tensors.items():
+            kind, _, rest = name.partition("/")
+            if kind == "optimiser" and rest.startswith(f"{number}/"):
+                _, parameter, entry = rest.split("/")
+                state.setdefault(int(parameter), {})[entry] = tensor
+        optimisers.append({"state": state, "param_groups": values["groups"]})
+    return Checkpoint(Progress(**header["progress"]), _under("model/", tensors), _under("best/", tensors), optimisers)
+
+
+def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def copy_of(model: torch.nn.Module) -> dict[str, Tensor]:
+    """The model's tensors, copied."""
+    return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}

@@ -1,0 +1,186 @@
+"""The training loop, whole and visible."""
+
+import contextlib
+import logging
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from sanne.config import Config, TrainConfig
+from sanne.errors import InputError, SanneError
+from sanne.graph.csr import Adjacency, FloatArray
+from sanne.model.distil import ClusterDistillation, Teacher
+from sanne.model.sampled_softmax import NeighbourSoftmax
+from sanne.model.sanne import WalkModel
+from sanne.seeds import derived_seed
+from sanne.train.checkpoint import Checkpoint, Progress, copy_of, fingerprint, load_checkpoint, save_checkpoint
+from sanne.walks.batches import WalkStream
+
+logger = logging.getLogger(__name__)
+
+# Called after every epoch with the model and the number of epochs done; may return a validation score.
+EpochHook = Callable[[WalkModel, int], float | None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where a training keeps its checkpoint and how it talks."""
+
+    checkpoint: Path | None = None
+    resume: bool = False
+    progress: bool | None = None  # None: a bar on a terminal only
+
+
+def train(
+    model: WalkModel,
+    adjacency: Adjacency,
+    features: FloatArray,
+    config: Config,
+    seed: int,
+    on_epoch: EpochHook | None = None,
+    run: Run | None = None,
+) -> Progress:
+    """Train `model` in place on walks over `adjacency`; `features` is (V, width).
+
+    Where `on_epoch` returns scores, the model ends as it was in the epoch with the highest one.
+    """
+    run = run or Run()
+    device = choose_device(config.train.device)
+    model.to(device)
+    rows = torch.from_numpy(features).to(device)
+    objective = model.objective
+    if isinstance(objective, ClusterDistillation):
+        objective.teacher = Teacher(adjacency, features, config.objective, seed)
+    stream = WalkStream(adjacency, config.walks, config.train, seed=seed)
+    optimisers = make_optimisers(model, config.train)
+    progress, best = Progress(), dict[str, Tensor]()
+    identity = fingerprint(adjacency, features, config.to_dict(), seed) if run.checkpoint else ""
+    if run.checkpoint and run.resume and run.checkpoint.exists():
+        progress, best = _restore(model, optimisers, load_checkpoint(run.checkpoint, identity))
+        logger.info("resuming after epoch %d", progress.epoch)
+
+    total = config.train.epochs * stream.steps_per_epoch
+    bar = tqdm(
+        total=total,
+        initial=progress.epoch * stream.steps_per_epoch,
+        desc="training",
+        unit="step",
+        disable=None if run.progress is None else not run.progress,
+    )
+    with bar, torch_threads(config.train.threads):
+        while progress.epoch < config.train.epochs:
+            started = time.perf_counter()
+            model.train()
+            losses = torch.zeros((), dtype=torch.float64)
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(derived_seed(seed, "dropout", progress.epoch))
+                first = progress.epoch * stream.steps_per_epoch
+                for step in range(first, first + stream.steps_per_epoch):
+                    set_learning_rates(optimisers, config.train, step / total)
+                    batch = stream.batch(step)
+                    loss = model.loss(rows[torch.from_numpy(batch.walks).long().to(device)], batch)
+                    for optimiser in optimisers:
+                        optimiser.zero_grad(set_to_none=True)
+                    loss.backward()
+                    if config.train.gradient_clip:
+                        torch.nn.utils.clip_grad_norm_(model.encoder.parameters(), config.train.gradient_clip)
+                    for optimiser in optimisers:
+                        optimiser.step()
+                    losses += loss.detach().cpu()
+                    bar.update()
+                    bar.set_postfix(loss=f"{loss.item():.3f}", refresh=False)
+            mean_loss = float(losses) / stream.steps_per_epoch
+            if not math.isfinite(mean_loss):
+                raise SanneError(
+                    f"the loss is not finite in epoch {progress.epoch + 1}: lower learning_rate "
+                    f"(now {config.train.learning_rate}) or look for extreme feature values"
+                )
+            progress.epoch += 1
+            progress.losses.append(mean_loss)
+            progress.seconds += time.perf_counter() - started
+            if on_epoch is not None:
+                best = _validate(model, progress, best, on_epoch)
+            logger.info("epoch %d of %d: loss %.4f", progress.epoch, config.train.epochs, mean_loss)
+            if run.checkpoint:
+                states = [optimiser.state_dict() for optimiser in optimisers]
+                save_checkpoint(run.checkpoint, Checkpoint(progress, copy_of(model), best, states), identity)
+            if config.train.patience and progress.epoch - progress.best_epoch >= config.train.patience and best:
+                logger.info("no better score for %d epochs: stopping", config.train.patience)
+                break
+    if best:
+        model.load_state_dict(best)
+    if isinstance(objective, ClusterDistillation):
+        objective.teacher = None
+    model.eval()
+    return progress
+
+
+def _validate(model: WalkModel, progress: Progress, best: dict[str, Tensor], on_epoch: EpochHook) -> dict[str, Tensor]:
+    """Ask the hook for a score; keep the model if it is the best so far."""
+    model.eval()
+    score = on_epoch(model, progress.epoch)
+    if score is None:
+        return best
+    better = not progress.scores or score > max(progress.scores)
+    progress.scores.append(float(score))
+    if not better:
+        return best
+    progress.best_epoch = progress.epoch
+    return copy_of(model)
+
+
+def _restore(
+    model: WalkModel, optimisers: list[torch.optim.Optimizer], checkpoint: Checkpoint
+) -> tuple[Progress, dict[str, Tensor]]:
+    model.load_state_dict(checkpoint.model)
+    for optimiser, state in zip(optimisers, checkpoint.optimisers, strict=True):
+        optimiser.load_state_dict(state)
+    return checkpoint.progress, checkpoint.best
+
+
+def make_optimisers(model: WalkModel, config: TrainConfig) -> list[torch.optim.Optimizer]:
+    """Adam for the encoder and heads; for a node table its own Adam that updates only the rows touched."""
+    table = model.objective.table if isinstance(model.objective, NeighbourSoftmax) else None
+    dense = [parameter for parameter in model.parameters() if parameter is not table]
+    optimisers: list[torch.optim.Optimizer] = [torch.optim.Adam(dense, lr=config.learning_rate)]
+    if table is not None:
+        optimisers.append(torch.optim.SparseAdam([table], lr=config.table_learning_rate))
+    return optimisers
+
+
+def set_learning_rates(optimisers: list[torch.optim.Optimizer], config: TrainConfig, done: float) -> None:
+    """Scale the rates by the schedule; `done` is the share of training behind us."""
+    factor = 0.5 * (1 + math.cos(math.pi * done)) if config.schedule == "cosine" else 1.0
+    for optimiser, rate in zip(optimisers, (config.learning_rate, config.table_learning_rate), strict=False):
+        for group in optimiser.param_groups:
+            group["lr"] = rate * factor
+
+
+def choose_device(name: str) -> torch.device:
+    """The device to train on; `auto` takes cuda, then mps, then the CPU."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError):
+        raise InputError(f"device {name!r} is not there: use auto, cpu, cuda or mps") from None
+    return device
+
+
+@contextlib.contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """Let torch use `count` threads inside the block; 0 leaves its own choice."""
+    before = torch.get_num_threads()
+    if count:
+        torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
