@@ -59,8 +59,7 @@ def _has_files(folder: Path, dataset: Dataset) -> bool:
 
 def _is_intact(folder: Path, dataset: Dataset) -> bool:
     return _has_files(folder, dataset) and all(
-        hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
-        for name, digest in dataset.files.items()
+        hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest for name, digest in dataset.files.items()
     )
 
 

@@ -2,7 +2,7 @@
 
 import zipfile
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -41,7 +41,7 @@ def load_splits(name: str, *, seed: int = 0) -> Splits:
                     rows = [archive[part].astype(np.int64) for part in ("train", "val", "test")]
             except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
                 raise DatasetError(f"{path}: not a readable file of splits ({error})") from None
-            return Splits(*rows, source="paper")
+            return Splits(rows[0], rows[1], rows[2], "paper")
     labels = load_dataset(name).labels
     if labels is None or labels.ndim != 1:
         raise DatasetError(f"{dataset.name} has no classes to split by: {dataset.description}")
@@ -49,7 +49,7 @@ def load_splits(name: str, *, seed: int = 0) -> Splits:
 
 
 def seeded_splits(
-    labels: npt.NDArray[np.integer],
+    labels: npt.NDArray[Any],
     seed: int,
     count: int = 10,
     per_class: int = 20,
@@ -58,12 +58,16 @@ def seeded_splits(
 ) -> Splits:
     """Splits drawn from a seed: `per_class` nodes of every class, then validation, then test nodes.
 
-    Nodes labelled -1 are never drawn. A class gives at most half of its nodes to train. If the nodes left
-    are too few, validation and test share them in the proportion asked for.
+    Labels are integers or text; nodes labelled -1 or "" have no class and are never drawn. A class gives
+    at most half of its nodes to train. If the nodes left are too few, validation and test share them in
+    the proportion asked for.
     """
     labels = np.asarray(labels)
-    if labels.ndim != 1 or labels.dtype.kind not in "iu":
-        raise InputError(f"labels must be one integer per node, not {labels.dtype} of shape {labels.shape}")
+    if labels.ndim != 1 or labels.dtype.kind not in "iuOU":
+        raise InputError(f"labels must be one class per node, not {labels.dtype} of shape {labels.shape}")
+    if labels.dtype.kind in "OU":
+        names, numbers = np.unique(labels.astype(str), return_inverse=True)
+        labels = np.where(names[numbers] == "", -1, numbers)
     classes, sizes = np.unique(labels[labels >= 0], return_counts=True)
     if len(classes) < 2:
         raise InputError(f"{len(classes)} classes among the labels: a split needs two or more")

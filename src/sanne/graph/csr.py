@@ -72,7 +72,9 @@ class Graph:
         if (distinct := pc.count_distinct(ids).as_py()) != n:
             counts = pc.value_counts(ids)
             twice = counts.filter(pc.greater(counts.field("counts"), 1))[0]["values"].as_py()
-            raise InputError(f"node ids must be unique, but {twice!r} stands more than once ({n - distinct} repeats)")
+            raise InputError(
+                f"node ids must be unique, but {twice!r} stands more than once ({n - distinct} repeats)"
+            )
 
     @classmethod
     def from_edges(
@@ -98,7 +100,8 @@ class Graph:
             raise InputError(f"{n} nodes: at most {np.iinfo(np.int32).max} fit in one graph")
         if len(source) and (min(source.min(), target.min()) < 0 or max(source.max(), target.max()) >= n):
             raise InputError(f"an edge names a node outside 0..{n - 1}")
-        value = None if weights is None else np.asarray(weights, dtype=np.float32).ravel()
+        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused below
+            value = None if weights is None else np.asarray(weights, dtype=np.float32).ravel()
         if value is not None:
             if len(value) != len(source):
                 raise InputError(f"{len(value)} weights for {len(source)} edges")
@@ -111,7 +114,9 @@ class Graph:
         keep = source != target
         source, target = source[keep], target[keep]
         data = np.ones(len(source), np.float32) if value is None else value[keep]
-        matrix = sp.coo_matrix((data, (source.astype(np.int32), target.astype(np.int32))), shape=(n, n)).tocsr()
+        matrix = sp.coo_matrix(
+            (data, (source.astype(np.int32), target.astype(np.int32))), shape=(n, n)
+        ).tocsr()
         if not directed:
             # The same edge listed once in each direction is one edge, so take the larger, not the sum.
             matrix = matrix.maximum(matrix.T).tocsr()
@@ -120,7 +125,7 @@ class Graph:
             indptr=matrix.indptr.astype(np.int64),
             indices=matrix.indices.astype(np.int32),
             weights=None if value is None else matrix.data.astype(np.float32),
-            node_ids=ids if ids.dtype.kind == "O" else _plain_ids(ids),
+            node_ids=_plain_ids(ids),
             directed=directed,
             features=features,
             texts=texts,
@@ -165,11 +170,12 @@ class Graph:
 
         >>> graph.nodes_of(["paper-9001"])
         """
-        asked = [ids] if isinstance(ids, str | int) else list(ids)
+        asked = [ids] if isinstance(ids, str | int | np.integer) else list(ids)
+        kind = self._id_column.type
         try:
-            wanted = pa.array(asked, self._id_column.type) if self.has_integer_ids else pa.array(map(str, asked))
+            wanted = pa.array(asked if self.has_integer_ids else [str(item) for item in asked], kind)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError):
-            wanted = pa.array([_integer_or_none(item) for item in asked], self._id_column.type)
+            wanted = pa.array([_integer_or_none(item) for item in asked], kind)
         found = pc.index_in(wanted, self._id_column)
         if found.null_count or wanted.null_count:
             missing = [asked[i] for i in np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))]
@@ -185,8 +191,9 @@ class Graph:
         return pa.array(self.node_ids)
 
     def subgraph(self, nodes: npt.ArrayLike) -> Self:
-        """The graph of some nodes and the edges among them; rows keep the order of `nodes`."""
-        chosen = np.asarray(nodes, dtype=np.int64)
+        """The graph of some nodes (indices, or a mask) and the edges among them, in the order of `nodes`."""
+        chosen = np.asarray(nodes)
+        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
         arcs = Adjacency(self.indptr, self.indices, self.weights).to_scipy()[chosen][:, chosen].tocsr()
         arcs.sort_indices()
 
@@ -216,16 +223,21 @@ class Graph:
 
 
 def _plain_ids(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A copy of the ids as int64 if all are integers, else as str objects."""
+    if ids.dtype.kind == "O" and all(isinstance(item, int | np.integer) for item in ids):
+        ids = np.array(ids.tolist())
     if ids.dtype.kind in "iu":
         if ids.dtype.kind == "u" and len(ids) and ids.max() > np.iinfo(np.int64).max:
             return ids.astype(str).astype(object)
         return ids.astype(np.int64)
-    return ids.astype(str).astype(object)
+    return np.array([str(item) for item in ids.tolist()], dtype=object)
 
 
 def _integer_or_none(item: Any) -> int | None:
     try:
         number = int(item)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if not isinstance(item, str) and number != item:  # 1.5 is not node 1
         return None
     return number if abs(number) < 2**63 else None

@@ -51,9 +51,7 @@ class DelimitedFile:
     def _parse(self, columns: Sequence[str], strings: Sequence[str], block: int) -> pa.Table:
         return pa.csv.read_csv(
             self.path,
-            read_options=pa.csv.ReadOptions(
-                column_names=self.columns, skip_rows=self.skip, block_size=block
-            ),
+            read_options=pa.csv.ReadOptions(column_names=self.columns, skip_rows=self.skip, block_size=block),
             parse_options=pa.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
             convert_options=pa.csv.ConvertOptions(
                 include_columns=list(columns), column_types=dict.fromkeys(strings, pa.string())
@@ -128,8 +126,7 @@ def check_utf8(path: Path) -> None:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
                 raise InputError(
-                    f"{path}, line {number}: byte 0x{line[error.start]:02x} is not UTF-8 text; "
-                    "save the file as UTF-8"
+                    f"{path}, line {number}: byte 0x{line[error.start]:02x} is not UTF-8 text; save the file as UTF-8"
                 ) from None
 
 

@@ -1,5 +1,6 @@
 """Turn columns of node ids into indices: clean, number and match ids without a loop per edge."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,13 +34,13 @@ def encode_ids(columns: list[pa.ChunkedArray], *, infer: bool) -> Ids:
     become integers if every one is written as an integer would be; one `007` keeps them all as text.
     """
     columns = [_plain(column) for column in columns]
+    if infer and all(pa.types.is_string(column.type) for column in columns):
+        columns = _as_integers(columns) or columns
     if len({column.type for column in columns}) > 1:
         columns = [column.cast(pa.string()) for column in columns]
-    chunks = [chunk for column in columns for chunk in column.chunks]
-    joined = pa.chunked_array(chunks, columns[0].type).dictionary_encode().unify_dictionaries()
-    distinct = joined.chunk(0).dictionary if joined.num_chunks else pa.array([], columns[0].type)
-    codes = [chunk.indices.fill_null(-1).to_numpy() for chunk in joined.chunks]
-    rows = np.concatenate(codes).astype(np.int64) if codes else np.empty(0, np.int64)
+    with ThreadPoolExecutor(len(columns)) as pool:  # pyarrow leaves the interpreter free while it works
+        parts = list(pool.map(_encode_column, columns))
+    distinct, rows = _joined(parts)
     if pa.types.is_string(distinct.type):
         distinct, rows = _trimmed(distinct, rows)
         if infer and len(distinct) and pc.all(pc.match_substring_regex(distinct, CANONICAL_INTEGER)).as_py():
@@ -91,6 +92,44 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
         raise InputError(f"ids must be integers or text, not {kind}")
     return column.cast(pa.string())
+
+
+def _as_integers(columns: list[pa.ChunkedArray]) -> list[pa.ChunkedArray] | None:
+    """Text as int64, if every value is the very text that its integer would give."""
+    integers = []
+    for column in columns:
+        try:
+            numbers = column.cast(pa.int64())
+        except pa.ArrowInvalid:
+            return None
+        if not numbers.cast(pa.string()).equals(column):
+            return None
+        integers.append(numbers)
+    return integers
+
+
+def _encode_column(column: pa.ChunkedArray) -> tuple[pa.Array, IntArray]:
+    """The distinct values of one column in order of appearance, and each row's position among them."""
+    encoded = column.dictionary_encode()
+    if encoded.num_chunks == 0:
+        return pa.array([], column.type), np.empty(0, np.int64)
+    if len({len(chunk.dictionary) for chunk in encoded.chunks}) > 1:
+        encoded = encoded.unify_dictionaries()
+    rows = np.concatenate([chunk.indices.fill_null(-1).to_numpy() for chunk in encoded.chunks])
+    return encoded.chunk(0).dictionary, rows.astype(np.int64)
+
+
+def _joined(parts: list[tuple[pa.Array, IntArray]]) -> tuple[pa.Array, IntArray]:
+    """The distinct values of several columns together."""
+    if len(parts) == 1:
+        return parts[0]
+    joined = pa.concat_arrays([distinct for distinct, _ in parts]).dictionary_encode()
+    code = joined.indices.to_numpy().astype(np.int64)
+    rows, start = [], 0
+    for distinct, part in parts:
+        rows.append(np.append(code[start : start + len(distinct)], -1)[part])
+        start += len(distinct)
+    return joined.dictionary, np.concatenate(rows)
 
 
 def _trimmed(distinct: pa.Array, rows: IntArray) -> tuple[pa.Array, IntArray]:

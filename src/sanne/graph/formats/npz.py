@@ -27,7 +27,7 @@ def read_npz(path: str | Path, *, directed: bool = False) -> Graph:
     if edges.ndim != 2 or edges.shape[1] != 2 or edges.dtype.kind not in "iu":
         raise InputError(f"{path}: 'edges' must be an integer array of shape (m, 2), not {edges.shape}")
     words = _words(path, arrays)
-    labels = arrays["labels"] if "labels" in arrays else None
+    labels = arrays.get("labels")
     if labels is not None:
         num_nodes = len(labels)
     elif words is not None:

@@ -69,7 +69,7 @@ def _dtype(name: str, *_: object) -> np.dtype[Any]:
 
 
 # numpy's and scipy's modules have moved since these files were written: all names they have had.
-_RECONSTRUCT = np.empty(0).__reduce__()[0]
+_RECONSTRUCT: Any = np.empty(0).__reduce__()[0]
 ADMITTED: dict[tuple[str, str], Callable[..., Any]] = {
     ("numpy", "ndarray"): np.ndarray,
     ("numpy", "dtype"): _dtype,
@@ -106,9 +106,7 @@ def _matrix(path: Path) -> Any:
     """A CSR matrix, rebuilt and checked: a pickle can hold indices that point outside."""
     loaded = _load(path)
     try:
-        matrix = sp.csr_matrix(
-            (np.asarray(loaded.data, np.float32), loaded.indices, loaded.indptr), shape=loaded.shape
-        )
+        matrix = sp.csr_matrix((np.asarray(loaded.data, np.float32), loaded.indices, loaded.indptr), shape=loaded.shape)
         matrix.check_format(full_check=True)
     except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise InputError(f"{path}: not a sparse matrix ({error}); fetch it again") from None

@@ -1,0 +1,108 @@
+"""Open tables that know their types: Parquet files, pyarrow tables, pandas and other data frames."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sanne.errors import InputError
+from sanne.graph.formats.delimited import check_is_file
+
+
+@dataclass(frozen=True)
+class ParquetFile:
+    """A Parquet file whose schema has been read."""
+
+    path: Path
+    columns: tuple[str, ...]
+
+    typed = True
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    def read(self, columns: Sequence[str], strings: Sequence[str] = ()) -> pa.Table:
+        """Some columns, as they are stored."""
+        try:
+            return pq.read_table(self.path, columns=list(columns), partitioning=None)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise InputError(f"{self.path}: damaged Parquet file ({str(error).splitlines()[0]})") from None
+
+    def place(self, row: int) -> str:
+        """Where a row stands, for messages; the first row is row 1."""
+        return f"{self.path}, row {row + 1}"
+
+
+@dataclass(frozen=True)
+class MemoryTable:
+    """A pyarrow table, or a data frame turned into one."""
+
+    table: pa.Table
+    name: str
+
+    typed = True
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(self.table.column_names)
+
+    def read(self, columns: Sequence[str], strings: Sequence[str] = ()) -> pa.Table:
+        """Some columns, as they are."""
+        return self.table.select(list(columns))
+
+    def place(self, row: int) -> str:
+        """Where a row stands, for messages; the first row is row 1."""
+        return f"{self.name}, row {row + 1}"
+
+
+def open_parquet(path: Path) -> ParquetFile:
+    """Read the schema of a Parquet file."""
+    check_is_file(path)
+    try:
+        columns = tuple(pq.read_schema(path).names)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from None
+    _check_unique(columns, str(path))
+    return ParquetFile(path, columns)
+
+
+def is_table(source: Any) -> bool:
+    """Whether `open_memory_table` can read it."""
+    return isinstance(source, pa.Table) or _is_pandas(source) or hasattr(source, "__arrow_c_stream__")
+
+
+def open_memory_table(source: Any, name: str) -> MemoryTable:
+    """A pyarrow table, a pandas data frame (its index is not read) or anything that speaks Arrow."""
+    if isinstance(source, pa.Table):
+        table = source
+    elif _is_pandas(source):
+        columns = [str(column) for column in source.columns]
+        _check_unique(tuple(columns), name)
+        arrays = [_from_pandas(source.iloc[:, position]) for position in range(len(columns))]
+        table = pa.table(arrays, names=columns)
+    else:
+        table = pa.table(source)
+    _check_unique(tuple(table.column_names), name)
+    return MemoryTable(table, name)
+
+
+def _is_pandas(source: Any) -> bool:
+    return hasattr(source, "iloc") and hasattr(source, "columns")
+
+
+def _from_pandas(series: Any) -> Any:
+    try:
+        return pa.array(series, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):  # mixed types: read as text
+        missing = series.isna()
+        return pa.array([None if gone else str(value) for value, gone in zip(series, missing, strict=True)])
+
+
+def _check_unique(columns: tuple[str, ...], name: str) -> None:
+    twice = [column for column in columns if columns.count(column) > 1]
+    if twice:
+        raise InputError(f"{name}: two columns are called {twice[0]!r}; rename one")

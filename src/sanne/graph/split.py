@@ -1,0 +1,82 @@
+"""Take nodes or edges away from a graph, to test a model on what it has not seen."""
+
+import numpy as np
+import numpy.typing as npt
+
+from sanne.errors import InputError
+from sanne.graph.csr import Graph, IntArray
+from sanne.seeds import numpy_stream
+
+SMALL = 2048  # nodes; up to here the pairs without an edge are listed rather than sampled
+
+
+def hide_nodes(graph: Graph, nodes: npt.ArrayLike) -> Graph:
+    """The graph without some nodes (indices) and without their edges, texts, features and labels."""
+    hidden = np.asarray(nodes)
+    keep = np.ones(graph.num_nodes, bool)
+    keep[hidden if hidden.size else hidden.astype(np.int64)] = False
+    return graph.subgraph(np.flatnonzero(keep))
+
+
+def hold_out_edges(graph: Graph, fraction: float, seed: int) -> tuple[Graph, IntArray, IntArray]:
+    """Hide a share of the edges for link prediction.
+
+    Returns the graph without them (all nodes stay), the hidden edges (m, 2), and as many distinct pairs of
+    different nodes that have no edge (m, 2). An undirected pair is listed once, the smaller index first.
+
+    >>> train_graph, positives, negatives = hold_out_edges(graph, 0.1, seed=0)
+    """
+    if not 0 < fraction < 1:
+        raise InputError(f"fraction must lie between 0 and 1, not {fraction}")
+    sources = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr))
+    targets = graph.indices.astype(np.int64)
+    once = np.ones(len(sources), bool) if graph.directed else sources < targets
+    pairs = np.column_stack([sources[once], targets[once]])
+    count = round(fraction * len(pairs))
+    if count == 0:
+        raise InputError(f"{fraction:g} of {len(pairs)} edges is less than one edge: hide more")
+    stream = numpy_stream(seed, "split")
+    order = stream.permutation(len(pairs))
+    held, kept = np.sort(order[:count]), np.sort(order[count:])
+    train = Graph.from_edges(
+        *(pairs[kept, 0], pairs[kept, 1]),
+        None if graph.weights is None else graph.weights[once][kept],
+        node_ids=graph.node_ids,
+        directed=graph.directed,
+        features=graph.features,
+        texts=graph.texts,
+        labels=graph.labels,
+    )
+    return train, pairs[held], _non_edges(graph, pairs, count, stream)
+
+
+def _non_edges(graph: Graph, pairs: IntArray, count: int, stream: np.random.Generator) -> IntArray:
+    """Distinct pairs without an edge, drawn uniformly."""
+    n = graph.num_nodes
+    possible = n * (n - 1) // (1 if graph.directed else 2)
+    if possible - len(pairs) < count:
+        raise InputError(
+            f"{count} pairs without an edge are needed, and the graph has {possible - len(pairs)}: hide less"
+        )
+    edges = np.sort(pairs[:, 0] * n + pairs[:, 1])
+    if n <= SMALL:
+        every = np.arange(n * n)
+        free = every[_is_pair(every, n, graph.directed) & ~np.isin(every, edges)]
+        keys = stream.choice(free, count, replace=False)
+    else:
+        keys = np.empty(0, np.int64)
+        while len(keys) < count:
+            drawn = stream.integers(0, n * n, 2 * (count - len(keys)) + 64)
+            if not graph.directed:
+                low, high = np.minimum(drawn // n, drawn % n), np.maximum(drawn // n, drawn % n)
+                drawn = low * n + high
+            drawn = drawn[_is_pair(drawn, n, graph.directed) & ~np.isin(drawn, edges)]
+            joined = np.concatenate([keys, drawn])
+            _, first = np.unique(joined, return_index=True)
+            keys = joined[np.sort(first)][:count]
+    return np.column_stack([keys // n, keys % n])
+
+
+def _is_pair(keys: IntArray, n: int, directed: bool) -> npt.NDArray[np.bool_]:
+    low, high = keys // n, keys % n
+    return low != high if directed else low < high
