@@ -1,0 +1,171 @@
+"""Vectors survive every file format, and bad files and places are refused with a remedy."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from gensim.models import KeyedVectors
+
+from sanne.errors import InputError
+from sanne.infer.vectors_file import check_output, read_vectors, write_vectors
+
+ENDINGS = [".parquet", ".npy", ".csv", ".txt", ".vec", ".w2v"]
+VECTORS = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32) * np.float32(1e-3)
+SPREAD = np.array([0.1, 0.2, 0.3, 0.4], np.float32)
+IDS: dict[str, Any] = {
+    "integers": np.array([7, 0, -3, 2**53 + 1]),
+    "text": np.array(["a", "007", "Zürich", 'say"so,ok'], dtype=object),
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("kind", IDS)
+def test_round_trip_is_exact(tmp_path: Path, ending: str, kind: str) -> None:
+    path = tmp_path / f"v{ending}"
+    write_vectors(path, IDS[kind], VECTORS, SPREAD)
+    back = read_vectors(path)
+    assert back.node_ids.tolist() == IDS[kind].tolist()
+    assert back.node_ids.dtype.kind == ("i" if kind == "integers" else "O")
+    assert back.vectors.dtype == np.float32
+    np.testing.assert_array_equal(back.vectors, VECTORS)
+    if ending in (".parquet", ".csv"):
+        np.testing.assert_array_equal(back.spread, SPREAD)
+    else:
+        assert back.spread is None
+    expected = {f"v{ending}", "v.ids.txt"} if ending == ".npy" else {f"v{ending}"}
+    assert {item.name for item in tmp_path.iterdir()} == expected
+
+
+def test_parquet_columns_and_explanation(tmp_path: Path) -> None:
+    path = tmp_path / "v.parquet"
+    ids = ["a", "b", "c", "d"]
+    explanation = [[("b", 0.75), ("c", 0.25)], [], [("a", 1.0)], [("d", 1.0)]]
+    write_vectors(path, ids, VECTORS, SPREAD, explanation)
+    table = pq.read_table(path)
+    assert table.schema.field("embedding").type == pa.list_(pa.float32(), 3)
+    assert table.schema.field("spread").type == pa.float32()
+    assert table["explanation"].to_pylist()[0] == [{"id": "b", "share": 0.75}, {"id": "c", "share": 0.25}]
+    assert read_vectors(path).node_ids.tolist() == ids
+
+
+def test_gensim_reads_word2vec_text(tmp_path: Path) -> None:
+    path = tmp_path / "v.txt"
+    write_vectors(path, ["new york", "b\tc", "d", 'q"'], VECTORS)
+    loaded = KeyedVectors.load_word2vec_format(str(path))
+    assert loaded.index_to_key == ["new_york", "b_c", "d", 'q"']
+    np.testing.assert_array_equal(loaded.vectors, VECTORS)
+
+
+def test_word2vec_text_of_the_original_program_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "v.vec"
+    path.write_text("2 2\na 1 2.5 \nb -1e-3 0 \n")
+    back = read_vectors(path)
+    assert back.node_ids.tolist() == ["a", "b"]
+    np.testing.assert_allclose(back.vectors, [[1, 2.5], [-1e-3, 0]])
+
+
+def test_word2vec_text_in_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sanne.infer.vectors_file._ROWS_AT_ONCE", 3)
+    write_vectors(tmp_path / "v.txt", range(4), VECTORS)
+    np.testing.assert_array_equal(read_vectors(tmp_path / "v.txt").vectors, VECTORS)
+    assert read_vectors(tmp_path / "v.txt").node_ids.tolist() == [0, 1, 2, 3]
+
+
+def test_csv_has_readable_columns(tmp_path: Path) -> None:
+    write_vectors(tmp_path / "v.csv", ["a", "", "line\nbreak", "d"], VECTORS, SPREAD)
+    assert (tmp_path / "v.csv").read_text().splitlines()[0].replace('"', "") == "id,spread,e0,e1,e2"
+    assert read_vectors(tmp_path / "v.csv").node_ids.tolist() == ["a", "", "line\nbreak", "d"]
+
+
+@pytest.mark.parametrize(
+    ("name", "ids", "text"),
+    [
+        ("v.txt", ["a b", "a_b", "c", "d"], "'a b' and 'a_b' would both"),
+        ("v.txt", ["", "b", "c", "d"], "empty node id"),
+        ("v.npy", ["a\nb", "b", "c", "d"], "one line"),
+        ("v.npy", ["", "b", "c", "d"], "one line"),
+        ("v.parquet", ["a", "b"], "2 node ids but 4 rows of vectors"),
+        ("v.json", ["a", "b", "c", "d"], "unknown ending '.json'"),
+        ("missing/v.csv", ["a", "b", "c", "d"], "mkdir -p"),
+    ],
+)
+def test_refused_writes_leave_nothing(tmp_path: Path, name: str, ids: list[str], text: str) -> None:
+    with pytest.raises(InputError, match=text):
+        write_vectors(tmp_path / name, ids, VECTORS)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_spread_and_explanation_must_fit(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="rows of spread"):
+        write_vectors(tmp_path / "v.csv", range(4), VECTORS, SPREAD[:2])
+    with pytest.raises(InputError, match="one number a node"):
+        write_vectors(tmp_path / "v.csv", range(4), VECTORS, VECTORS)
+    with pytest.raises(InputError, match="rows of explanation"):
+        write_vectors(tmp_path / "v.parquet", range(4), VECTORS, explanation=[[]])
+    with pytest.raises(InputError, match=r"shape \(4, 0\)"):
+        write_vectors(tmp_path / "v.csv", range(4), VECTORS[:, :0])
+
+
+def test_check_output_knows_before_any_work(tmp_path: Path) -> None:
+    assert check_output(tmp_path / "V.PARQUET") == tmp_path / "V.PARQUET"
+    with pytest.raises(InputError, match="unknown ending ''"):
+        check_output(tmp_path / "vectors")
+    with pytest.raises(InputError, match="no folder"):
+        check_output(tmp_path / "no" / "v.npy")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "text"),
+    [
+        ("v.txt", "a 1 2\n", "line 1: expected the number"),
+        ("v.txt", "2 2\na 1 2\nb 1\n", "line 3: 1 numbers where the header says 2"),
+        ("v.txt", "3 2\na 1 2\nb 1 2\n", "cut short"),
+        ("v.txt", "1 2\na 1 x\n", "could not convert"),
+        ("v.csv", "node,e0\na,1\n", "line 1: expected a header"),
+        ("v.csv", "id,e0\na,x\n", "cannot read vectors from"),
+        ("v.csv", "id,e0\na,1,2\n", "cannot read vectors from"),
+        ("v.parquet", "nonsense", "cannot read vectors from"),
+        ("v.npy", "nonsense", "no ids"),
+        ("v.bin", "", "unknown ending"),
+    ],
+)
+def test_damaged_files_are_named(tmp_path: Path, name: str, content: str, text: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=text):
+        read_vectors(tmp_path / name)
+
+
+def test_damaged_binary_files_are_named(tmp_path: Path) -> None:
+    (tmp_path / "v.txt").write_bytes(b"1 1\n\xff\xfe 1\n")
+    with pytest.raises(InputError, match="utf-8"):
+        read_vectors(tmp_path / "v.txt")
+    with pytest.raises(InputError, match="there is no file"):
+        read_vectors(tmp_path / "none.npy")
+    (tmp_path / "v.ids.txt").write_text("a\n")
+    np.save(tmp_path / "v.npy", VECTORS)
+    with pytest.raises(InputError, match="1 node ids but 4 rows"):
+        read_vectors(tmp_path / "v.npy")
+    (tmp_path / "v.npy").write_bytes((tmp_path / "v.npy").read_bytes()[:140])
+    with pytest.raises(InputError, match="cannot read vectors"):
+        read_vectors(tmp_path / "v.npy")
+    np.save(tmp_path / "v.npy", np.array([{"a": 1}], dtype=object))
+    with pytest.raises(InputError, match="cannot read vectors"):
+        read_vectors(tmp_path / "v.npy")
+
+
+def test_parquet_from_elsewhere(tmp_path: Path) -> None:
+    path = tmp_path / "v.parquet"
+    pq.write_table(pa.table({"id": ["a", "b"], "embedding": [[1.0, 2.0], [3.0, 4.0]]}), path)
+    np.testing.assert_array_equal(read_vectors(path).vectors, np.array([[1, 2], [3, 4]], np.float32))
+    pq.write_table(pa.table({"id": ["a", "b"], "embedding": [[1.0], [3.0, 4.0]]}), path)
+    with pytest.raises(InputError, match="different lengths"):
+        read_vectors(path)
+    pq.write_table(pa.table({"id": ["a"], "vector": [[1.0]]}), path)
+    with pytest.raises(InputError, match="no column 'embedding'; its columns are id, vector"):
+        read_vectors(path)
+    pq.write_table(pa.table({"id": ["a", None], "embedding": [[1.0], [2.0]]}), path)
+    with pytest.raises(InputError, match="without an id"):
+        read_vectors(path)
