@@ -72,9 +72,7 @@ class Graph:
         if (distinct := pc.count_distinct(ids).as_py()) != n:
             counts = pc.value_counts(ids)
             twice = counts.filter(pc.greater(counts.field("counts"), 1))[0]["values"].as_py()
-            raise InputError(
-                f"node ids must be unique, but {twice!r} stands more than once ({n - distinct} repeats)"
-            )
+            raise InputError(f"node ids must be unique, but {twice!r} stands more than once ({n - distinct} repeats)")
 
     @classmethod
     def from_edges(
@@ -114,9 +112,7 @@ class Graph:
         keep = source != target
         source, target = source[keep], target[keep]
         data = np.ones(len(source), np.float32) if value is None else value[keep]
-        matrix = sp.coo_matrix(
-            (data, (source.astype(np.int32), target.astype(np.int32))), shape=(n, n)
-        ).tocsr()
+        matrix = sp.coo_matrix((data, (source.astype(np.int32), target.astype(np.int32))), shape=(n, n)).tocsr()
         if not directed:
             # The same edge listed once in each direction is one edge, so take the larger, not the sum.
             matrix = matrix.maximum(matrix.T).tocsr()
@@ -173,7 +169,12 @@ class Graph:
         asked = [ids] if isinstance(ids, str | int | np.integer) else list(ids)
         kind = self._id_column.type
         try:
-            wanted = pa.array(asked if self.has_integer_ids else [str(item) for item in asked], kind)
+            if not self.has_integer_ids:
+                wanted = pa.array([str(item) for item in asked], kind)
+            elif any(isinstance(item, float | np.floating) for item in asked):  # pyarrow would cut 1.5 to 1
+                raise ValueError
+            else:
+                wanted = pa.array(asked, kind)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError):
             wanted = pa.array([_integer_or_none(item) for item in asked], kind)
         found = pc.index_in(wanted, self._id_column)

@@ -1,0 +1,31 @@
+"""Real data for tests: SANNE_DATA, else ../shared/data beside the checkout, else the package index."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sanne.datasets import load_dataset
+from sanne.graph.csr import Graph
+
+BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def sanne_data() -> Iterator[Path | None]:
+    """The folder with the benchmark archives, set as SANNE_DATA for the whole session; None if there is none."""
+    given = os.environ.get("SANNE_DATA")
+    folder = Path(given) if given else BESIDE
+    if not folder.is_dir():
+        yield None
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SANNE_DATA", str(folder.resolve()))
+        yield folder
+
+
+@pytest.fixture(scope="session")
+def cora(sanne_data: Path | None) -> Graph:
+    """Cora, from wherever it can be had."""
+    return load_dataset("cora")
