@@ -1,0 +1,109 @@
+"""Settings: checked when built, changed by flat names, kept through JSON."""
+
+import dataclasses
+import json
+import math
+from typing import Any
+
+import pytest
+
+from sanne.config import RECIPES, Config, ModelConfig, recipe_config, setting_names
+from sanne.errors import InputError
+
+
+def test_replace_changes_only_the_named_settings() -> None:
+    changed = Config().replace(walk_length=12, epochs=3)
+    assert (changed.walks.walk_length, changed.train.epochs) == (12, 3)
+    assert changed.replace(walk_length=Config().walks.walk_length, epochs=Config().train.epochs) == Config()
+
+
+def test_settings_cannot_be_changed_in_place() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Config().walks.walk_length = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("walk_length", "12", 12),
+        ("learning_rate", "1e-3", 1e-3),
+        ("fresh_walks", "false", False),
+        ("fresh_walks", "YES", True),
+        ("smoothing_alphas", "0.1,0.5", (0.1, 0.5)),
+        ("cluster_sizes", "16", (16,)),
+        ("cluster_sizes", [8, 16], (8, 16)),
+        ("cluster_sizes", 8, (8,)),
+        ("walk_length", 4.0, 4),
+        ("layer_norm", "post", "post"),
+        ("device", "cpu", "cpu"),
+    ],
+)
+def test_values_may_come_as_text_or_from_json(name: str, text: Any, value: Any) -> None:
+    section = next(s for s in Config().replace(**{name: text}).to_dict().values() if name in s)
+    assert section[name] == value
+    assert type(section[name]) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("walk_length", 0),
+        ("walk_length", "eight"),
+        ("walk_length", 2.5),
+        ("walk_length", True),
+        ("walk_length", None),
+        ("epochs", math.inf),
+        ("learning_rate", math.nan),
+        ("learning_rate", math.inf),
+        ("learning_rate", 0),
+        ("fresh_walks", "maybe"),
+        ("fresh_walks", 1),
+        ("layer_norm", "middle"),
+        ("layer_norm", ["pre"]),
+        ("dropout", 1.0),
+        ("num_heads", 7),
+        ("cluster_sizes", ()),
+        ("cluster_sizes", "4,,4"),
+        ("cluster_sizes", (4.7,)),
+        ("cluster_sizes", (1,)),
+        ("smoothing_alphas", (0.0,)),
+        ("mask_rate", -0.1),
+        ("device", 3),
+    ],
+)
+def test_a_bad_value_is_refused_by_name(name: str, value: Any) -> None:
+    with pytest.raises(InputError, match=name):
+        Config().replace(**{name: value})
+
+
+def test_an_unknown_setting_suggests_the_nearest() -> None:
+    with pytest.raises(InputError, match="did you mean 'walk_length'"):
+        Config().replace(walk_lenght=3)
+
+
+def test_both_ablations_together_are_refused() -> None:
+    with pytest.raises(InputError, match="cannot both be off"):
+        ModelConfig(attention=False, feed_forward=False)
+
+
+def test_flat_names_are_unique_so_that_a_setting_has_one_owner() -> None:
+    assert len(setting_names()) == len(set(setting_names()))
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_recipes_survive_json(name: str) -> None:
+    config = recipe_config(name)
+    assert Config.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_from_dict_refuses_what_it_does_not_know() -> None:
+    data = Config().to_dict()
+    with pytest.raises(InputError, match="no_such_setting"):
+        Config.from_dict(data | {"walks": {"no_such_setting": 1}})
+    with pytest.raises(InputError, match="no_such_group"):
+        Config.from_dict(data | {"no_such_group": {}})
+
+
+def test_an_unknown_recipe_lists_the_known_ones() -> None:
+    with pytest.raises(InputError, match="best, fast, paper"):
+        recipe_config("bset")
