@@ -172,8 +172,7 @@ class Config:
             section, kind = _owner(name)
             sections.setdefault(section, {})[name] = _convert(name, value, kind)
         changed = {
-            section: dataclasses.replace(getattr(self, section), **values)
-            for section, values in sections.items()
+            section: dataclasses.replace(getattr(self, section), **values) for section, values in sections.items()
         }
         return dataclasses.replace(self, **changed)
 
@@ -224,16 +223,14 @@ def _convert(name: str, value: Any, kind: Any) -> Any:
             item = get_args(kind)[0]
             parts = value.split(",") if isinstance(value, str) else value
             parts = [parts] if isinstance(parts, int | float) else parts
-            return tuple(item(part) for part in parts)
+            return tuple(_convert(name, part, item) for part in parts)
         if kind is bool and isinstance(value, str):
-            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[
-                value.lower()
-            ]
+            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[value.lower()]
         if kind is int and isinstance(value, float) and value != int(value):
             raise ValueError
         if kind in (int, float) and not isinstance(value, bool):
             return kind(value)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise InputError(f"setting {name!r}: {value!r} is not {_type_name(kind)}") from None
     return value
 
