@@ -3,6 +3,7 @@
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
 from sanne.config import FeatureConfig
@@ -16,6 +17,8 @@ class Standardised:
     name = "given"
 
     def __init__(self, mean: FloatArray, scale: FloatArray) -> None:
+        if mean.ndim != 1 or mean.shape != scale.shape:
+            raise InputError(f"means of shape {mean.shape} but scales of shape {scale.shape}")
         self._mean = mean  # (width,)
         self._scale = scale  # (width,)
         self.width = len(mean)
@@ -55,5 +58,14 @@ def _given(graph: Graph, nodes: IntArray | None) -> FloatArray:
     if graph.features is None:
         raise InputError("the model reads node features, but this graph has none: give its node table")
     values = graph.features if nodes is None else graph.features[nodes]
-    dense: FloatArray = values.toarray() if sp.issparse(values) else np.asarray(values, np.float32)
+    dense: FloatArray = np.asarray(values.toarray() if sp.issparse(values) else values, np.float32)
+    check_finite(graph, nodes, np.asarray(np.isfinite(dense).all(axis=1)))
     return dense
+
+
+def check_finite(graph: Graph, nodes: IntArray | None, fine: npt.NDArray[np.bool_]) -> None:
+    """Name the first node whose features are not all finite numbers; `fine` has a row for each of `nodes`."""
+    if not fine.all():
+        row = int(np.argmin(fine))
+        node_id = graph.node_ids[row if nodes is None else nodes[row]]
+        raise InputError(f"node {node_id!r} has a feature that is not a finite number: correct it or leave it out")

@@ -33,16 +33,17 @@ _MAPS: dict[str, Any] = {kind.name: kind for kind in (TfidfSVD, Doc2VecMap, Stan
 
 def choose_features(graph: Graph, config: FeatureConfig) -> str:
     """The name of the map for a graph: `auto` takes text, then features, then structure."""
+    has_features = graph.features is not None and graph.features.shape[1] > 0
     if config.features != "auto":
         chosen = config.features
-        if chosen in ("tfidf", "doc2vec") and graph.texts is None and graph.features is None:
+        if chosen in ("tfidf", "doc2vec") and graph.texts is None and not has_features:
             raise InputError(f"features={chosen!r} needs node text or word counts, and this graph has neither")
-        if chosen == "given" and graph.features is None:
+        if chosen == "given" and not has_features:
             raise InputError("features='given' needs node features, and this graph has none")
         return chosen
     if graph.texts is not None:
         return "tfidf"
-    if graph.features is None or graph.features.shape[1] == 0:
+    if graph.features is None or not has_features:
         return "structure"
     bag_of_words = sp.issparse(graph.features) and (graph.features.nnz == 0 or graph.features.data.min() >= 0)
     return "tfidf" if bag_of_words else "given"

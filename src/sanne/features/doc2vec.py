@@ -10,7 +10,7 @@ import numpy as np
 
 from sanne.config import FeatureConfig
 from sanne.errors import InputError, MissingExtraError
-from sanne.features.text import count_words, word_counts
+from sanne.features.text import are_whole, check_components, count_words, word_counts
 from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.seeds import derived_seed, kernel, mix, step, walk_stream
 
@@ -24,27 +24,39 @@ class Doc2VecMap:
     name = "doc2vec"
 
     def __init__(
-        self, vocabulary: list[str] | None, frequency: FloatArray, output: FloatArray, epochs: int, seed: int
+        self,
+        vocabulary: list[str] | None,
+        frequency: FloatArray,
+        output: FloatArray,
+        epochs: int,
+        seed: int,
+        whole: bool,
     ) -> None:
+        check_components(frequency, output, vocabulary)
         self._vocabulary = vocabulary
         self._frequency = frequency  # (words,) counts in fit
         self._output = output  # (words, width) the words' output vectors
         self._epochs = epochs
         self._seed = seed
+        self._whole = whole  # False: the numbers only say which words are there
         self.width = int(output.shape[1])
 
     @classmethod
     def fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> Self:
         """Train the word vectors on a graph's text, or on its matrix of word counts."""
         vocabulary = None if graph.texts is None else count_words(graph.texts, config.max_words)
-        counts = _whole_counts(graph, None, vocabulary)
+        counts = word_counts(graph, None, vocabulary)
+        whole = are_whole(counts)
+        counts = _as_whole(counts, whole)
+        if counts.nnz == 0:
+            raise InputError("features='doc2vec' needs words, and no node has any")
         frequency = np.asarray(counts.sum(axis=0)).ravel().astype(np.float32)
         output = _train_word_vectors(counts, config, derived_seed(seed, "features") % 2**31)
-        return cls(vocabulary, frequency, output, config.doc2vec_epochs, seed)
+        return cls(vocabulary, frequency, output, config.doc2vec_epochs, seed, whole)
 
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
         """Vectors of some nodes (all by default), (count, width)."""
-        counts = _whole_counts(graph, nodes, self._vocabulary)
+        counts = _as_whole(word_counts(graph, nodes, self._vocabulary), self._whole)
         if counts.shape[1] != len(self._frequency):
             raise InputError(
                 f"the graph has {counts.shape[1]} feature columns but the model was fitted on "
@@ -67,7 +79,12 @@ class Doc2VecMap:
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
         """What must be saved: a JSON part and an array part."""
-        description = {"vocabulary": self._vocabulary, "epochs": self._epochs, "seed": self._seed}
+        description = {
+            "vocabulary": self._vocabulary,
+            "epochs": self._epochs,
+            "seed": self._seed,
+            "whole": self._whole,
+        }
         return description, {"frequency": self._frequency, "output": self._output}
 
     @classmethod
@@ -79,13 +96,12 @@ class Doc2VecMap:
             arrays["output"],
             int(description["epochs"]),
             int(description["seed"]),
+            bool(description["whole"]),
         )
 
 
-def _whole_counts(graph: Graph, nodes: IntArray | None, vocabulary: list[str] | None) -> Any:
-    counts = word_counts(graph, nodes, vocabulary)
-    if not np.all(counts.data == np.rint(counts.data)):
-        counts.data = np.ones_like(counts.data)
+def _as_whole(counts: Any, whole: bool) -> Any:
+    counts.data = np.maximum(np.rint(counts.data), 1) if whole else np.ones_like(counts.data)
     return counts
 
 

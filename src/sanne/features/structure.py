@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from sanne.config import FeatureConfig
-from sanne.features.text import fit_components, project
+from sanne.features.text import check_components, fit_components, project
 from sanne.graph.csr import FloatArray, Graph, IntArray
 
 
@@ -22,6 +22,7 @@ class NeighbourProfile:
     name = "structure"
 
     def __init__(self, known_ids: list[Any], idf: FloatArray, components: FloatArray, feature_scale: float) -> None:
+        check_components(idf, components, known_ids)
         self._known_ids = known_ids
         self._idf = idf  # (known nodes,)
         self._components = components  # (known nodes, width)

@@ -11,6 +11,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
+from sanne.features.attributes import check_finite
 from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.seeds import derived_seed
 
@@ -23,12 +24,19 @@ class TfidfSVD:
     name = "tfidf"
 
     def __init__(
-        self, idf: FloatArray, components: FloatArray, vocabulary: list[str] | None, feature_scale: float
+        self,
+        idf: FloatArray,
+        components: FloatArray,
+        vocabulary: list[str] | None,
+        feature_scale: float,
+        whole: bool,
     ) -> None:
+        check_components(idf, components, vocabulary)
         self._idf = idf  # (words,)
         self._components = components  # (words, width)
         self._vocabulary = vocabulary  # None: the graph gives a matrix of word counts, not text
         self._scale = feature_scale
+        self._whole = whole  # how often a word stands counts; False: only whether it is there
         self.width = int(components.shape[1])
 
     @classmethod
@@ -36,8 +44,9 @@ class TfidfSVD:
         """Learn vocabulary, idf and components from a graph's text, or from its matrix of word counts."""
         vocabulary = None if graph.texts is None else count_words(graph.texts, config.max_words)
         counts = word_counts(graph, None, vocabulary)
-        idf, components = fit_components(counts, config, seed)
-        return cls(idf, components, vocabulary, config.feature_scale)
+        whole = are_whole(counts)
+        idf, components = fit_components(counts, config, seed, whole)
+        return cls(idf, components, vocabulary, config.feature_scale, whole)
 
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
         """Vectors of some nodes (all by default), (count, width)."""
@@ -47,11 +56,11 @@ class TfidfSVD:
                 f"the graph has {counts.shape[1]} feature columns but the model was fitted on {len(self._idf)}; "
                 "give the columns that fit read, in the same order"
             )
-        return project(counts, self._idf, self._components, self._scale)
+        return project(counts, self._idf, self._components, self._scale, self._whole)
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
         """What must be saved: a JSON part and an array part."""
-        description = {"vocabulary": self._vocabulary, "feature_scale": self._scale}
+        description = {"vocabulary": self._vocabulary, "feature_scale": self._scale, "whole": self._whole}
         return description, {"idf": self._idf, "components": self._components}
 
     @classmethod
@@ -62,6 +71,7 @@ class TfidfSVD:
             arrays["components"],
             description["vocabulary"],
             float(description["feature_scale"]),
+            bool(description["whole"]),
         )
 
 
@@ -81,7 +91,7 @@ def count_words(texts: Iterable[str], max_words: int) -> list[str]:
 
 
 def word_counts(graph: Graph, nodes: IntArray | None, vocabulary: list[str] | None) -> Any:
-    """A CSR matrix (nodes, words) of counts; a matrix of other numbers counts as words that are there or not."""
+    """A CSR matrix (nodes, words) of positive counts."""
     if vocabulary is not None:
         if graph.texts is None:
             raise InputError("the model reads node text, but this graph has none: name its column with text=")
@@ -89,18 +99,25 @@ def word_counts(graph: Graph, nodes: IntArray | None, vocabulary: list[str] | No
         return CountVectorizer(analyzer=words, vocabulary=vocabulary).transform(texts).astype(np.float32)
     if graph.features is None:
         raise InputError("the model reads node features, but this graph has none: give its node table")
-    counts = sp.csr_matrix(graph.features if nodes is None else graph.features[nodes], dtype=np.float32)
+    counts = sp.csr_matrix(graph.features if nodes is None else graph.features[nodes], dtype=np.float32, copy=True)
+    counts.eliminate_zeros()  # a stored zero is no word
+    check_finite(graph, nodes, np.isfinite(np.asarray(counts.sum(axis=1)).ravel()))
     if counts.nnz and counts.data.min() < 0:
         raise InputError("word counts cannot be negative; use features='given' for signed features")
     return counts
 
 
-def fit_components(counts: Any, config: FeatureConfig, seed: int) -> tuple[FloatArray, FloatArray]:
+def are_whole(counts: Any) -> bool:
+    """Whether a matrix holds whole counts; other numbers only say which words are there."""
+    return bool(np.all(counts.data == np.rint(counts.data)))
+
+
+def fit_components(counts: Any, config: FeatureConfig, seed: int, whole: bool = True) -> tuple[FloatArray, FloatArray]:
     """idf weights (words,) and SVD components (words, feature_dim) of a count matrix."""
     documents = counts.shape[0]
-    frequency = np.bincount(counts.indices[counts.data != 0], minlength=counts.shape[1])
+    frequency = np.bincount(counts.indices, minlength=counts.shape[1])
     idf = (np.log((1 + documents) / (1 + frequency)) + 1.0) ** config.idf_power
-    weighted = weigh(counts, idf.astype(np.float32))
+    weighted = weigh(counts, idf.astype(np.float32), whole)
     rank = min(config.feature_dim, *weighted.shape)
     _, _, rows = randomized_svd(
         weighted, rank, n_oversamples=32, n_iter=6, random_state=derived_seed(seed, "features") % 2**32
@@ -108,18 +125,25 @@ def fit_components(counts: Any, config: FeatureConfig, seed: int) -> tuple[Float
     return idf.astype(np.float32), np.ascontiguousarray(rows.T, dtype=np.float32)
 
 
-def weigh(counts: Any, idf: FloatArray) -> Any:
+def check_components(idf: FloatArray, components: FloatArray, words: list[Any] | None) -> None:
+    """Refuse parts that do not fit together, as a damaged file may hold."""
+    if idf.ndim != 1 or components.ndim != 2 or len(components) != len(idf):
+        raise InputError(f"idf of shape {idf.shape} but components of shape {components.shape}")
+    if words is not None and (not isinstance(words, list) or len(words) != len(idf)):
+        raise InputError(f"{len(idf)} idf weights but another number of words")
+
+
+def weigh(counts: Any, idf: FloatArray, whole: bool) -> Any:
     """TF-IDF rows of length one; whole counts enter as 1 + log(count), other numbers as 1."""
     weighted = counts.copy()
-    whole = bool(np.all(weighted.data == np.rint(weighted.data)))
-    weighted.data = 1.0 + np.log(weighted.data) if whole else np.ones_like(weighted.data)
+    weighted.data = 1.0 + np.log(np.maximum(weighted.data, 1.0)) if whole else np.ones_like(weighted.data)
     weighted = weighted @ sp.diags(idf)
     return _unit_rows(weighted)
 
 
-def project(counts: Any, idf: FloatArray, components: FloatArray, scale: float) -> FloatArray:
+def project(counts: Any, idf: FloatArray, components: FloatArray, scale: float, whole: bool = True) -> FloatArray:
     """Dense vectors of length `scale` for rows of counts; a row without known words gives zeros."""
-    vectors = np.concatenate([part @ components for part in _row_blocks(weigh(counts, idf))])
+    vectors = np.concatenate([part @ components for part in _row_blocks(weigh(counts, idf, whole))])
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     result: FloatArray = (vectors * (scale / np.maximum(length, 1e-12))).astype(np.float32)
     return result
