@@ -76,9 +76,10 @@ def load_checkpoint(path: Path, identity: str) -> Checkpoint:
         with safe_open(path, framework="pt") as file:
             header = json.loads((file.metadata() or {})["sanne"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except (SafetensorError, OSError, KeyError, ValueError) as error:
+        found = header["identity"]
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
         raise InputError(f"{path}: not a readable checkpoint ({error}); delete it and fit again") from None
-    if header["identity"] != identity:
+    if found != identity:
         raise InputError(
             f"{path}: this checkpoint belongs to another graph or to other settings; "
             "resume with those it was made with, or delete it and fit again"

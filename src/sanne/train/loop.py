@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from sanne.atomic import check_target
 from sanne.config import Config, TrainConfig
 from sanne.errors import InputError, SanneError
 from sanne.graph.csr import Adjacency, FloatArray
@@ -60,6 +61,8 @@ def train(
     stream = WalkStream(adjacency, config.walks, config.train, seed=seed)
     optimisers = make_optimisers(model, config.train)
     progress, best = Progress(), dict[str, Tensor]()
+    if run.checkpoint:
+        check_target(run.checkpoint)  # now, not after the first epoch
     identity = fingerprint(adjacency, features, config.to_dict(), seed) if run.checkpoint else ""
     if run.checkpoint and run.resume and run.checkpoint.exists():
         progress, best = _restore(model, optimisers, load_checkpoint(run.checkpoint, identity))
@@ -74,7 +77,7 @@ def train(
         disable=None if run.progress is None else not run.progress,
     )
     with bar, torch_threads(config.train.threads):
-        while progress.epoch < config.train.epochs:
+        while progress.epoch < config.train.epochs and not out_of_patience(progress, config.train):
             started = time.perf_counter()
             model.train()
             losses = torch.zeros((), dtype=torch.float64)
@@ -110,9 +113,8 @@ def train(
             if run.checkpoint:
                 states = [optimiser.state_dict() for optimiser in optimisers]
                 save_checkpoint(run.checkpoint, Checkpoint(progress, copy_of(model), best, states), identity)
-            if config.train.patience and progress.epoch - progress.best_epoch >= config.train.patience and best:
-                logger.info("no better score for %d epochs: stopping", config.train.patience)
-                break
+    if out_of_patience(progress, config.train):
+        logger.info("no better score for %d epochs: stopped", config.train.patience)
     if best:
         model.load_state_dict(best)
     if isinstance(objective, ClusterDistillation):
@@ -121,13 +123,19 @@ def train(
     return progress
 
 
+def out_of_patience(progress: Progress, config: TrainConfig) -> bool:
+    """Whether the validation score has not risen for `patience` epochs."""
+    stale = progress.epoch - progress.best_epoch
+    return bool(config.patience and progress.best_epoch and stale >= config.patience)
+
+
 def _validate(model: WalkModel, progress: Progress, best: dict[str, Tensor], on_epoch: EpochHook) -> dict[str, Tensor]:
     """Ask the hook for a score; keep the model if it is the best so far."""
     model.eval()
     score = on_epoch(model, progress.epoch)
-    if score is None:
+    if score is None or math.isnan(score):
         return best
-    better = not progress.scores or score > max(progress.scores)
+    better = score > max(progress.scores, default=-math.inf)
     progress.scores.append(float(score))
     if not better:
         return best
@@ -169,8 +177,11 @@ def choose_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
         torch.empty(1, device=device)
+        known = device.type in ("cpu", "cuda", "mps")
     except (RuntimeError, AssertionError):
-        raise InputError(f"device {name!r} is not there: use auto, cpu, cuda or mps") from None
+        known = False
+    if not known:
+        raise InputError(f"device {name!r} is not there: use auto, cpu, cuda or mps")
     return device
 
 
