@@ -17,13 +17,11 @@ from sanne.graph.load import load_graph
 from sanne.infer.embed import Embedding, embed
 from sanne.infer.similar import most_similar
 from sanne.infer.vectors_file import read_vectors, write_vectors
-from sanne.model.artifact import Artifact, versions
+from sanne.model.artifact import VECTORS, Artifact, check_model_target, versions
 from sanne.model.card import model_card
 from sanne.model.sampled_softmax import NeighbourSoftmax
 from sanne.train.fit import fit_model
 from sanne.train.loop import EpochHook, Run
-
-VECTORS = "vectors.parquet"
 
 
 class SANNE(BaseEstimator):  # type: ignore[misc]
@@ -35,6 +33,8 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     >>> model = SANNE(random_state=0).fit("cora")
     >>> model.embedding_.shape
     """
+
+    _latest: Embedding | None = None
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         row = _row_of(self.node_ids_, node)
         if row is not None:
             return most_similar(self.node_ids_, self.embedding_, self.embedding_[row], k, leave_out=row)
-        latest: Embedding | None = getattr(self, "_latest", None)
+        latest = self._latest
         new_row = None if latest is None else _row_of(latest.node_ids, node)
         if latest is None or new_row is None:
             raise UnknownNodeError(
@@ -140,12 +140,9 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     def save(self, folder: str | Path) -> None:
         """Write the model folder, whole or not at all; an older model there is replaced."""
         artifact = self._fitted()
-        target = Path(folder)
-        if target.is_dir() and any(target.iterdir()) and not (target / "config.json").is_file():
-            raise InputError(f"{folder}: a folder with other files in it; choose an empty or a new one")
-        with replaced_folder(target) as part:
-            artifact.write(part)
+        with replaced_folder(check_model_target(folder)) as part:
             write_vectors(part / VECTORS, self.node_ids_, self.embedding_, self.spread_)
+            artifact.write(part)
             (part / "README.md").write_text(model_card(artifact), encoding="utf-8")
 
     @classmethod
@@ -157,8 +154,13 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
             raise ModelFolderError(f"{folder}: incomplete model folder, {VECTORS} is missing: fit again")
         try:
             vectors = read_vectors(path)
-        except InputError as error:
+        except (InputError, OSError) as error:
             raise ModelFolderError(f"{error}: fit again") from None
+        if vectors.vectors.shape[1] != artifact.model.vector_dim:
+            raise ModelFolderError(
+                f"{path}: vectors of size {vectors.vectors.shape[1]}, where the model gives "
+                f"{artifact.model.vector_dim}: fit again"
+            )
         recipe = str(artifact.record.get("recipe", "best"))
         model = cls(recipe, settings=_changes(artifact.config, recipe), random_state=artifact.seed)
         model.artifact_ = artifact
@@ -200,13 +202,13 @@ def present_embedding(artifact: Artifact, graph: Graph, *, progress: bool | None
 
 
 def _row_of(node_ids: Any, node: Any) -> int | None:
-    wanted = node
+    wanted: Any = str(node)
     if node_ids.dtype.kind == "i":
         try:
-            wanted = int(node)
-        except (TypeError, ValueError):
+            wanted = int(wanted)  # by way of text, so that 3.7 is no node rather than node 3
+        except ValueError:
             return None
-    found = np.flatnonzero(node_ids == (wanted if node_ids.dtype.kind == "i" else str(wanted)))
+    found = np.flatnonzero(node_ids == wanted)
     return int(found[0]) if len(found) else None
 
 

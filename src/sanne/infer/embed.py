@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 from tqdm import tqdm
 
+from sanne.errors import InputError
 from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.model.artifact import Artifact
 from sanne.seeds import derived_seed
@@ -42,6 +43,8 @@ def embed(
     A node's vector is the mean over `num_inference_walks` walks from it; it does not depend on which other nodes
     are asked for. `explain` is how many contributing nodes to name for each.
     """
+    if explain < 0:
+        raise InputError(f"explain is how many contributing nodes to name: 0 or more, not {explain}")
     chosen = np.arange(graph.num_nodes) if nodes is None else graph.nodes_of(nodes)
     config = artifact.config
     num_walks = config.infer.num_inference_walks

@@ -26,4 +26,4 @@ def most_similar(
         return []
     best = np.argpartition(-scores, count - 1)[:count]
     best = best[np.argsort(-scores[best], kind="stable")]
-    return [(node_ids[i], float(scores[i])) for i in best]
+    return list(zip(node_ids[best].tolist(), scores[best].tolist(), strict=True))

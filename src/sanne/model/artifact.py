@@ -14,12 +14,15 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
+from sanne.atomic import check_target
 from sanne.config import Config
 from sanne.errors import InputError, ModelFolderError
 from sanne.features.choose import FeatureMap, restore_features
 from sanne.model.sanne import WalkModel
 
 FORMAT_VERSION = 1
+VECTORS = "vectors.parquet"  # the vectors of the training nodes, written by the estimator
+_FILES = ("model.safetensors", "features.json", VECTORS)
 
 
 @dataclass(frozen=True)
@@ -34,13 +37,13 @@ class Artifact:
     record: dict[str, Any] = field(default_factory=dict)  # recipe, data, losses, seconds, versions: for the card
 
     def write(self, folder: Path) -> None:
-        """Write the files of the model into an existing folder."""
+        """Write the files of the model into an existing folder; vectors that are there already are vouched for too."""
         description, arrays = self.feature_map.state()
         tensors = {f"model/{name}": tensor.cpu().contiguous() for name, tensor in self.model.state_dict().items()}
         tensors |= {f"features/{name}": torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()}
         save_file(tensors, folder / "model.safetensors")
         _write_json(folder / "features.json", {"name": self.feature_map.name, "state": description})
-        files = {name: _digest(folder / name) for name in ("model.safetensors", "features.json")}
+        files = {name: _digest(folder / name) for name in _FILES if (folder / name).is_file()}
         _write_json(
             folder / "config.json",
             {
@@ -60,7 +63,7 @@ class Artifact:
         place = Path(folder)
         header = _read_header(place)
         for name, digest in header["sha256"].items():
-            if name not in ("model.safetensors", "features.json"):
+            if name not in _FILES:
                 continue
             _require_file(place / name)
             if _digest(place / name) != digest:
@@ -78,11 +81,27 @@ class Artifact:
             model = WalkModel(config, width=feature_map.width, num_nodes=header["num_nodes"], seed=header["seed"])
             state = {name.removeprefix("model/"): t for name, t in tensors.items() if name.startswith("model/")}
             model.load_state_dict(state)
-        except (InputError, KeyError, TypeError, ValueError, AttributeError, RuntimeError, OSError) as error:
+        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError, OSError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ModelFolderError(f"{place}: the model folder is damaged ({reason}): fit again") from None
         model.eval()
         return cls(config, header["seed"], feature_map, model, header["num_nodes"], header["record"])
+
+
+def check_model_target(folder: str | Path) -> Path:
+    """Refuse a place that `save` may not replace: anything but a new folder, an empty one or an older model."""
+    target = check_target(folder, folder=True)
+    if not target.is_dir():
+        return target
+    names = {path.name for path in target.iterdir()}
+    if foreign := sorted(names - {*_FILES, "config.json", "README.md"}):
+        raise InputError(f"{folder}: there are other files in this folder ({foreign[0]}); choose an empty or a new one")
+    if names:
+        try:
+            _read_header(target)
+        except ModelFolderError as error:
+            raise InputError(f"{error}; {folder} is not replaced: choose an empty or a new folder") from None
+    return target
 
 
 def versions() -> dict[str, str]:
@@ -97,7 +116,7 @@ def _read_header(place: Path) -> dict[str, Any]:
     _require_file(place / "config.json")
     try:
         header = json.loads((place / "config.json").read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise ModelFolderError(f"{place / 'config.json'}: not readable as JSON ({error}): fit again") from None
     if not isinstance(header, dict) or header.get("format") != "sanne":
         raise ModelFolderError(f"{place / 'config.json'}: not a sanne model; name a folder that sanne fit wrote")
