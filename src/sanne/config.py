@@ -21,7 +21,7 @@ class FeatureConfig:
     feature_dim: int = 128  # width of the TF-IDF + SVD, Doc2Vec or structural vectors
     idf_power: float = 1.0  # 1: full idf, 0: none
     max_words: int = 50_000  # most frequent words kept when text is read
-    doc2vec_epochs: int = 200
+    doc2vec_epochs: int = 100
     feature_scale: float = 1.0  # length given to every feature vector after normalisation
 
     def __post_init__(self) -> None:
@@ -272,8 +272,29 @@ def _require(condition: bool, message: str) -> None:
 
 # `paper`: section 4 of the paper. What it leaves out and is added here is listed in docs/recipes.md.
 # `fast`: the best validation accuracy in a minute of training on Cora; `best` equals it for now.
-_PAPER = Config(
-    features=FeatureConfig(features="auto"),
+_PAPER = Config().replace(
+    features="doc2vec",
+    walk_length=8,
+    num_walks=128,
+    dim=128,
+    num_layers=2,
+    num_heads=8,
+    ff_dim=1024,
+    layer_norm="post",
+    position_scale=1.0,
+    input_norm="squash",
+    output_norm="squash",
+    objective="neighbours",
+    num_targets=4,
+    num_negatives=512,
+    negative_sampler="log-uniform",
+    present_vectors="table",
+    epochs=10,
+    batch_size=64,
+    learning_rate=1e-4,
+    table_learning_rate=1e-4,
+    fresh_walks=False,
+    num_inference_walks=8,
 )
 RECIPES: dict[str, Config] = {
     "paper": _PAPER,

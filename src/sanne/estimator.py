@@ -1,6 +1,5 @@
 """SANNE: the model as a scikit-learn estimator. fit, transform, save, load, similar."""
 
-import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, Self, overload
@@ -14,14 +13,13 @@ from sanne.config import Config, recipe_config
 from sanne.errors import InputError, ModelFolderError, UnknownNodeError
 from sanne.graph.csr import FloatArray, Graph
 from sanne.graph.load import load_graph
-from sanne.infer.embed import Embedding, embed
+from sanne.infer.embed import Embedding, embed, embed_present
 from sanne.infer.similar import most_similar
 from sanne.infer.vectors_file import read_vectors, write_vectors
-from sanne.model.artifact import VECTORS, Artifact, check_model_target, versions
+from sanne.model.artifact import VECTORS, Artifact, check_model_target
 from sanne.model.card import model_card
-from sanne.model.sampled_softmax import NeighbourSoftmax
-from sanne.train.fit import fit_model
-from sanne.train.loop import EpochHook, Run
+from sanne.train.fit import EpochHook, fit_model
+from sanne.train.loop import Run
 
 
 class SANNE(BaseEstimator):  # type: ignore[misc]
@@ -61,29 +59,19 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     ) -> Self:
         """Learn from a graph, or from anything that `load_graph` reads.
 
-        `on_epoch(model, epochs_done)` may return a validation score: the best epoch is then kept. `checkpoint` is a
-        file to save to after every epoch, and to go on from with `resume=True`.
+        `on_epoch(artifact, epochs_done)` is called after every epoch; if it returns a validation score, the model of
+        the best epoch is kept. `checkpoint` is a file to save to after every epoch, and to go on from with
+        `resume=True`. `features_from` is a larger graph to fit the feature map on.
         """
         graph = graph if isinstance(graph, Graph) else load_graph(graph)
         config = self._config()
         seed = _checked_seed(self.random_state)
         run = Run(None if checkpoint is None else Path(checkpoint), resume, self.progress)
-        fitted = fit_model(graph, config, seed, on_epoch=on_epoch, features_from=features_from, run=run)
-        record = {
-            "recipe": self.recipe,
-            "data": {
-                "nodes": graph.num_nodes,
-                "edges": graph.num_edges,
-                "directed": graph.directed,
-                "weighted": graph.weights is not None,
-            },
-            "losses": fitted.progress.losses,
-            "validation": fitted.progress.scores,
-            "seconds": round(fitted.seconds, 2),
-            "versions": versions(),
-        }
-        self.artifact_ = Artifact(config, seed, fitted.feature_map, fitted.model, graph.num_nodes, record)
-        present = present_embedding(self.artifact_, graph, progress=self.progress)
+        record = {"recipe": self.recipe}
+        self.artifact_ = fit_model(
+            graph, config, seed, on_epoch=on_epoch, features_from=features_from, run=run, record=record
+        )
+        present = embed_present(self.artifact_, graph, progress=self.progress)
         self._set_vectors(present.node_ids, present.vectors, present.spread)
         return self
 
@@ -172,7 +160,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         self.node_ids_ = node_ids
         self.embedding_ = vectors
         self.spread_ = spread
-        self._latest = None
+        self._latest: Embedding | None = None
 
     def _config(self) -> Config:
         settings = self.settings or {}
@@ -184,21 +172,6 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "artifact_"):
             raise NotFittedError("this SANNE is not fitted yet: call fit(graph) or SANNE.load(folder) first")
         return self.artifact_
-
-
-def present_embedding(artifact: Artifact, graph: Graph, *, progress: bool | None = None) -> Embedding:
-    """Vectors of the training graph's own nodes.
-
-    With the paper's objective and `present_vectors="table"` they are the trained output vectors, but for nodes
-    without edges, whose output vectors never met a gradient: those are read from walks, like all nodes otherwise.
-    """
-    walked = embed(artifact, graph, progress=progress)
-    objective = artifact.model.objective
-    if not isinstance(objective, NeighbourSoftmax) or objective.config.present_vectors == "walks":
-        return walked
-    degree = np.diff(graph.adjacency(artifact.config.walks.direction).indptr)
-    vectors = np.where((degree > 0)[:, None], objective.present_vectors(), walked.vectors)
-    return dataclasses.replace(walked, vectors=vectors)
 
 
 def _row_of(node_ids: Any, node: Any) -> int | None:

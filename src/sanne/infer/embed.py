@@ -12,6 +12,7 @@ from tqdm import tqdm
 from sanne.errors import InputError
 from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.model.artifact import Artifact
+from sanne.model.sampled_softmax import NeighbourSoftmax
 from sanne.seeds import derived_seed
 from sanne.walks.sample import Walks, WalkSampler
 
@@ -73,6 +74,23 @@ def embed(
                 explanation += top_contributions(graph, walks, shares, num_walks, explain)
             bar.update(len(chosen[part]))
     return Embedding(graph.node_ids[chosen], vectors, spread, explanation if explain else None)
+
+
+def embed_present(artifact: Artifact, graph: Graph, *, progress: bool | None = None) -> Embedding:
+    """Vectors of the training graph's own nodes, `graph` being that graph.
+
+    With the paper's objective and `present_vectors="table"` they are the trained output vectors, which have no
+    spread. Nodes without edges are read from walks even then: their output vectors never met a gradient.
+    """
+    objective = artifact.model.objective
+    if not isinstance(objective, NeighbourSoftmax) or objective.config.present_vectors == "walks":
+        return embed(artifact, graph, progress=progress)
+    vectors = objective.present_vectors()
+    spread = np.full(graph.num_nodes, np.nan, np.float32)
+    isolated = np.flatnonzero(np.diff(graph.adjacency(artifact.config.walks.direction).indptr) == 0)
+    walked = embed(artifact, graph, graph.node_ids[isolated], progress=progress)
+    vectors[isolated], spread[isolated] = walked.vectors, walked.spread
+    return Embedding(graph.node_ids, vectors, spread)
 
 
 def standard_error(per_walk: torch.Tensor) -> torch.Tensor:

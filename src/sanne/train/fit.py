@@ -1,29 +1,22 @@
-"""Graph and settings in, fitted model out: feature map, encoder, and what the model folder records."""
+"""Graph and settings in, fitted model out: the feature map is fitted, then the model trained."""
 
 import logging
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import Any
 
 from sanne.config import Config
 from sanne.errors import InputError
-from sanne.features.choose import FeatureMap, fit_features
-from sanne.graph.csr import FloatArray, Graph
+from sanne.features.choose import fit_features
+from sanne.graph.csr import Graph
+from sanne.model.artifact import Artifact, versions
 from sanne.model.sanne import WalkModel
-from sanne.train.checkpoint import Progress
-from sanne.train.loop import EpochHook, Run, train
+from sanne.train.loop import Run, train
 
 logger = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True)
-class Fitted:
-    """What training gives."""
-
-    feature_map: FeatureMap
-    model: WalkModel
-    features: FloatArray  # (V, width) of the training graph
-    progress: Progress
-    seconds: float  # all of it: features, teacher and training
+# Called after every epoch with the model so far and the number of epochs done; may return a validation score.
+EpochHook = Callable[[Artifact, int], float | None]
 
 
 def fit_model(
@@ -34,11 +27,13 @@ def fit_model(
     on_epoch: EpochHook | None = None,
     features_from: Graph | None = None,
     run: Run | None = None,
-) -> Fitted:
+    record: dict[str, Any] | None = None,
+) -> Artifact:
     """Fit the feature map and train the model on a graph.
 
     `features_from` is a larger graph whose text or features may be read to fit the feature map; the default, the
-    training graph itself, is what new nodes need.
+    training graph itself, is what new nodes need. The record gets `seconds` of features, teacher and training,
+    without the time that `on_epoch` takes.
     """
     if graph.num_edges == 0:
         raise InputError(
@@ -49,6 +44,29 @@ def fit_model(
     features = feature_map.transform(graph)
     logger.info("features: %s, %d columns", feature_map.name, feature_map.width)
     model = WalkModel(config, width=feature_map.width, num_nodes=graph.num_nodes, seed=seed)
+    artifact = Artifact(config, seed, feature_map, model, graph.num_nodes, dict(record or {}))
+    outside = 0.0
+
+    def call_hook(_: WalkModel, epoch: int) -> float | None:
+        nonlocal outside
+        assert on_epoch is not None
+        entered = time.perf_counter()
+        score = on_epoch(artifact, epoch)
+        outside += time.perf_counter() - entered
+        return score
+
     adjacency = graph.adjacency(config.walks.direction)
-    progress = train(model, adjacency, features, config, seed, on_epoch, run)
-    return Fitted(feature_map, model, features, progress, time.perf_counter() - started)
+    progress = train(model, adjacency, features, config, seed, call_hook if on_epoch else None, run)
+    artifact.record.update(
+        data={
+            "nodes": graph.num_nodes,
+            "edges": graph.num_edges,
+            "directed": graph.directed,
+            "weighted": graph.weights is not None,
+        },
+        losses=progress.losses,
+        validation=progress.scores,
+        seconds=round(time.perf_counter() - started - outside, 2),
+        versions=versions(),
+    )
+    return artifact
