@@ -1,6 +1,7 @@
 """Train, validation and test nodes: the paper's ten splits where they are at hand, else drawn from a seed."""
 
 import zipfile
+import zlib
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -37,9 +38,9 @@ def load_splits(name: str, *, seed: int = 0) -> Splits:
         path = folder / f"{name}.paper_splits.npz"
         if path.is_file():
             try:
-                with np.load(path, allow_pickle=False) as archive:
+                with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
                     rows = [archive[part].astype(np.int64) for part in ("train", "val", "test")]
-            except (KeyError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+            except (KeyError, ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
                 raise DatasetError(f"{path}: not a readable file of splits ({error})") from None
             return Splits(rows[0], rows[1], rows[2], "paper")
     labels = load_dataset(name).labels

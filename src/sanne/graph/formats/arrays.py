@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sanne.errors import InputError
 from sanne.graph.csr import Graph
-from sanne.graph.formats.ids import encode_ids, id_array, match_ids, sort_ids
+from sanne.graph.formats.ids import encode_ids, id_array, match_ids, shown, sort_ids
 from sanne.graph.formats.node_data import as_array, as_features, as_labels, as_texts
 
 
@@ -91,7 +91,7 @@ def _positions(ends: npt.NDArray[Any], ids: pa.Array) -> npt.NDArray[np.int64]:
     position = np.append(match_ids(found.distinct, ids), -1)[found.rows]
     if len(position) and position.min() < 0:
         edge = int((position < 0).argmax())
-        raise InputError(f"edge {edge + 1}: node {ends[edge]!r} is not among node_ids; add it there")
+        raise InputError(f"edge {edge + 1}: node {shown(ends, edge)} is not among node_ids; add it there")
     return position
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sanne.errors import InputError
-from sanne.graph.formats.ids import CANONICAL_INTEGER
+from sanne.graph.formats.ids import CANONICAL_INTEGER, shown
 
 
 class Table(Protocol):
@@ -76,7 +76,7 @@ def _block(source: Table, column: pa.ChunkedArray, name: str, node_ids: npt.NDAr
         problem = "no number (empty or NaN)" if np.isnan(value) else f"the value {value}"
         more = f" (and {len(bad) - 1} more rows)" if len(bad) > 1 else ""
         raise InputError(
-            f"{source.place(row)}: node {node_ids[row]!r} has {problem} in column {name!r}{more}; "
+            f"{source.place(row)}: node {shown(node_ids, row)} has {problem} in column {name!r}{more}; "
             "give every node a finite number or leave the column out"
         )
     return block
@@ -91,7 +91,7 @@ def _lists(source: Table, column: pa.ChunkedArray, name: str, node_ids: npt.NDAr
         row = int(wrong[0])
         found = "no list" if lengths[row] < 0 else f"a list of {lengths[row]} numbers"
         raise InputError(
-            f"{source.place(row)}: node {node_ids[row]!r} has {found} in column {name!r}, "
+            f"{source.place(row)}: node {shown(node_ids, row)} has {found} in column {name!r}, "
             f"where row 1 has {max(int(lengths[0]), 0)}; give every node a list of the same length"
         )
     flat = pc.list_flatten(column)
@@ -99,14 +99,24 @@ def _lists(source: Table, column: pa.ChunkedArray, name: str, node_ids: npt.NDAr
     return values.reshape(len(lengths), -1)
 
 
-def read_texts(data: pa.Table, names: list[str]) -> npt.NDArray[np.object_]:
+def read_texts(source: Table, data: pa.Table, names: list[str]) -> npt.NDArray[np.object_]:
     """The documents: one column, or several joined by a blank; what is missing is empty."""
-    columns = [pc.fill_null(data.column(name).cast(pa.large_string()), "") for name in names]
-    joined = columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, " ")
+    columns = [pc.fill_null(_as_text(source, data.column(name), name), "") for name in names]
+    blank = pa.scalar(" ", pa.large_string())
+    joined = columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, blank)
     return np.asarray(joined.to_numpy(), dtype=object)
 
 
-def read_labels(source: Table, column: pa.ChunkedArray) -> npt.NDArray[Any]:
+def _as_text(source: Table, column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    try:
+        return column.cast(pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        raise InputError(f"{source.name}: column {name!r} ({column.type}) does not hold text") from None
+
+
+def read_labels(source: Table, column: pa.ChunkedArray, name: str) -> npt.NDArray[Any]:
     """Classes: integers (-1 where there is none) or text ("" where there is none)."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -114,12 +124,12 @@ def read_labels(source: Table, column: pa.ChunkedArray) -> npt.NDArray[Any]:
     if pa.types.is_floating(kind):
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, kind), column)
         whole = pc.all(pc.equal(pc.floor(column), column)).as_py()
-        column = column.cast(pa.int64()) if whole else column.cast(pa.string())
+        column = column.cast(pa.int64()) if whole else column
     elif pa.types.is_boolean(kind):
         column = column.cast(pa.int8())
     if pa.types.is_integer(column.type):
         return np.asarray(pc.fill_null(column.cast(pa.int64()), -1).to_numpy(), np.int64)
-    texts = pc.utf8_trim_whitespace(pc.fill_null(column.cast(pa.string()), ""))
+    texts = pc.utf8_trim_whitespace(pc.fill_null(_as_text(source, column, name), ""))
     given = texts.filter(pc.not_equal(texts, ""))
     if not source.typed and pc.all(pc.match_substring_regex(given, CANONICAL_INTEGER)).as_py():
         texts = pc.if_else(pc.equal(texts, ""), "-1", texts)

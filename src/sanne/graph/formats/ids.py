@@ -70,6 +70,11 @@ def id_array(ids: pa.Array) -> npt.NDArray[Any]:
     return array if array.dtype.kind == "i" else array.astype(object)
 
 
+def shown(ids: npt.NDArray[Any], row: int) -> str:
+    """An id as a message shows it: 'a' or 7, never np.int64(7)."""
+    return repr(ids[row : row + 1].tolist()[0])
+
+
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """An id column as int64 or string."""
     kind = column.type

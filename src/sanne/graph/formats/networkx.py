@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from sanne.errors import InputError
 from sanne.graph.csr import Graph
+from sanne.graph.formats.ids import shown
 from sanne.graph.formats.node_data import as_array, as_features, as_labels, as_texts
 
 
@@ -88,8 +89,8 @@ def _features(source: Any, features: Any, ids: npt.NDArray[Any]) -> Any:
         rows = [as_array(value).ravel() for value in _attribute(source, name, "features")]
         widths = np.array([len(row) for row in rows])
         if (widths != widths[0]).any():
-            node = ids[int((widths != widths[0]).argmax())]
-            raise InputError(f"node {node!r}: attribute {name!r} is not as long as the first node's")
+            node = shown(ids, int((widths != widths[0]).argmax()))
+            raise InputError(f"node {node}: attribute {name!r} is not as long as the first node's")
         blocks.append(np.stack(rows))
     return as_features(np.concatenate(blocks, axis=1), ids)
 

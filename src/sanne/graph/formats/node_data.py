@@ -8,6 +8,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from sanne.errors import InputError
+from sanne.graph.formats.ids import shown
 
 
 def as_array(values: Any) -> npt.NDArray[Any]:
@@ -30,7 +31,7 @@ def as_features(values: Any, node_ids: npt.NDArray[Any]) -> Any:
         bad = np.flatnonzero(~np.isfinite(matrix.data))
         if len(bad):
             row = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
-            _refuse(node_ids[row], int(matrix.indices[bad[0]]), matrix.data[bad[0]])
+            _refuse(node_ids, row, int(matrix.indices[bad[0]]), matrix.data[bad[0]])
         return matrix
     array = as_array(values)
     if array.ndim == 1:
@@ -45,7 +46,7 @@ def as_features(values: Any, node_ids: npt.NDArray[Any]) -> Any:
     bad = np.flatnonzero(~np.isfinite(array).all(axis=1))
     if len(bad):
         column = int((~np.isfinite(array[bad[0]])).argmax())
-        _refuse(node_ids[bad[0]], column, array[bad[0], column])
+        _refuse(node_ids, int(bad[0]), column, array[bad[0], column])
     return array
 
 
@@ -81,7 +82,7 @@ def _check_rows(rows: int, what: str, node_ids: npt.NDArray[Any]) -> None:
         raise InputError(f"{rows} {what} for {len(node_ids)} nodes: give one per node, in node order")
 
 
-def _refuse(node_id: Any, column: int, value: Any) -> None:
+def _refuse(node_ids: npt.NDArray[Any], row: int, column: int, value: Any) -> None:
     raise InputError(
-        f"node {node_id!r} has the feature {value} in column {column}; every feature must be a finite number"
+        f"node {shown(node_ids, row)} has the feature {value} in column {column}; every feature must be a finite number"
     )

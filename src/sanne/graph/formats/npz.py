@@ -1,6 +1,7 @@
 """Read a benchmark graph from one numpy archive: edges, labels and a bag of words, without pickles."""
 
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +50,11 @@ def read_npz(path: str | Path, *, directed: bool = False) -> Graph:
 
 def _load_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except FileNotFoundError:
         raise InputError(f"{path}: no such file") from None
-    except (ValueError, OSError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+    except (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise InputError(f"{path}: not a readable numpy archive ({_first_line(error)})") from None
 
 

@@ -159,9 +159,9 @@ def _read_nodes(
         if ignored:
             logger.info("%s: columns that are not numbers are not read: %s", table.name, ", ".join(ignored))
     return ids, {
-        "texts": read_texts(data, text) if text else None,
+        "texts": read_texts(table, data, text) if text else None,
         "features": read_features(table, data, features, id_array(ids.distinct)) if features else None,
-        "labels": read_labels(table, data.column(label)) if label else None,
+        "labels": read_labels(table, data.column(label), label) if label else None,
     }
 
 
