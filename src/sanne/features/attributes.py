@@ -67,5 +67,5 @@ def check_finite(graph: Graph, nodes: IntArray | None, fine: npt.NDArray[np.bool
     """Name the first node whose features are not all finite numbers; `fine` has a row for each of `nodes`."""
     if not fine.all():
         row = int(np.argmin(fine))
-        node_id = graph.node_ids[row if nodes is None else nodes[row]]
+        node_id = graph.node_ids.tolist()[row if nodes is None else nodes[row]]
         raise InputError(f"node {node_id!r} has a feature that is not a finite number: correct it or leave it out")
