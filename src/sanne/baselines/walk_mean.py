@@ -1,0 +1,61 @@
+"""Untrained walk mean: the average of the feature vectors along a node's walks. No learning at all."""
+
+import dataclasses
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sanne.baselines.interface import Snapshot
+from sanne.config import Config
+from sanne.features.choose import FeatureMap, fit_features
+from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.seeds import derived_seed
+from sanne.walks.sample import WalkSampler
+
+
+class WalkMean:
+    """Mean over 128 walks of 8 nodes."""
+
+    name = "walk-mean"
+
+    def __init__(self, num_walks: int = 128, config: Config | None = None) -> None:
+        self._num_walks = num_walks
+        self._config = config or Config()
+
+    def settings(self) -> dict[str, Any]:
+        """Walks and features."""
+        return {
+            "num_inference_walks": self._num_walks,
+            "walk_length": self._config.walks.walk_length,
+            **dataclasses.asdict(self._config.features),
+        }
+
+    def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
+        """Fit the feature map only."""
+        started = time.perf_counter()
+        feature_map = fit_features(features_from or graph, self._config.features, seed)
+        seconds = time.perf_counter() - started
+        consider(
+            Snapshot(
+                0,
+                present=lambda: self._means(graph, np.arange(graph.num_nodes), feature_map, seed),
+                new=lambda larger, nodes: self._means(larger, nodes, feature_map, seed),
+            )
+        )
+        return seconds
+
+    def _means(self, graph: Graph, nodes: IntArray, feature_map: FeatureMap, seed: int) -> FloatArray:
+        sampler = WalkSampler(
+            graph.adjacency("both"),
+            walk_length=self._config.walks.walk_length,
+            seed=derived_seed(seed, "inference"),
+        )
+        features = feature_map.transform(graph)
+        means = np.empty((len(nodes), features.shape[1]), np.float32)
+        for first in range(0, len(nodes), 256):
+            part = nodes[first : first + 256]
+            walks = sampler.walks_of_each(part, self._num_walks)
+            means[first : first + 256] = features[walks].reshape(len(part), -1, features.shape[1]).mean(axis=1)
+        return means

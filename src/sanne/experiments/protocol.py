@@ -1,0 +1,143 @@
+"""The paper's protocol: ten splits, transductive or inductive, the epoch and C chosen on validation alone."""
+
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from sanne.baselines.interface import Snapshot, System
+from sanne.datasets import Splits
+from sanne.errors import InputError
+from sanne.evaluate.node_classification import SplitScore, score_arrays, score_split
+from sanne.graph.csr import Graph, IntArray
+from sanne.graph.split import hide_nodes
+from sanne.model.artifact import versions
+
+Setting = Literal["transductive", "inductive"]
+FeaturesFrom = Literal["present", "all"]
+
+
+@dataclass(frozen=True)
+class SplitResult:
+    """One system on one split."""
+
+    system: str
+    dataset: str
+    setting: Setting
+    split: int
+    splits_source: str  # "paper" or "seeded"
+    features_from: FeaturesFrom
+    val: float
+    test: float
+    epoch: int
+    C: float
+    seconds: float  # of the training that served this split
+    seed: int
+    settings: dict[str, Any]
+    versions: dict[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class _Best:
+    """The best candidate so far on one split, by validation accuracy; test is scored but never compared."""
+
+    def __init__(self) -> None:
+        self.score: SplitScore | None = None
+        self.epoch = 0
+
+    def offer(self, score: SplitScore, epoch: int) -> None:
+        if self.score is None or score.val > self.score.val:
+            self.score, self.epoch = score, epoch
+
+
+def transductive(system: System, graph: Graph, splits: Splits, seed: int) -> tuple[list[_Best], float]:
+    """All nodes are there in training, so that one training serves all splits."""
+    labels = _labels(graph)
+    best = [_Best() for _ in range(len(splits))]
+
+    def consider(snapshot: Snapshot) -> None:
+        vectors = snapshot.present()
+        for number, one in enumerate(best):
+            score = score_split(vectors, labels, splits.train[number], splits.val[number], splits.test[number])
+            one.offer(score, snapshot.epoch)
+
+    seconds = system.fit(graph, seed, None, consider)
+    return best, seconds
+
+
+def inductive(
+    system: System, graph: Graph, splits: Splits, number: int, seed: int, features_from: FeaturesFrom = "present"
+) -> tuple[_Best, float]:
+    """The split's test nodes, their edges and their texts are gone before anything is fitted, then arrive."""
+    labels = _labels(graph)
+    test = splits.test[number]
+    present = np.setdiff1d(np.arange(graph.num_nodes), test)
+    train_graph = hide_nodes(graph, test)
+    best = _Best()
+
+    def rows(nodes: IntArray) -> IntArray:
+        return np.searchsorted(present, nodes)
+
+    def consider(snapshot: Snapshot) -> None:
+        vectors = snapshot.present()
+        train, val = splits.train[number], splits.val[number]
+        score = score_arrays(
+            vectors[rows(train)],
+            labels[train],
+            vectors[rows(val)],
+            labels[val],
+            snapshot.new(graph, test),
+            labels[test],
+        )
+        best.offer(score, snapshot.epoch)
+
+    seconds = system.fit(train_graph, seed, graph if features_from == "all" else None, consider)
+    return best, seconds
+
+
+def results_of(
+    system: System,
+    dataset: str,
+    graph: Graph,
+    splits: Splits,
+    setting: Setting,
+    numbers: list[int],
+    seed: int,
+    features_from: FeaturesFrom,
+) -> list[SplitResult]:
+    """Run a system on some splits of a dataset."""
+    if setting == "transductive":
+        best, seconds = transductive(system, graph, splits, seed)
+        pairs = [(best[number], seconds) for number in numbers]
+    else:
+        pairs = [inductive(system, graph, splits, number, seed, features_from) for number in numbers]
+    results = []
+    for number, (one, seconds) in zip(numbers, pairs, strict=True):
+        assert one.score is not None
+        results.append(
+            SplitResult(
+                system=system.name,
+                dataset=dataset,
+                setting=setting,
+                split=number,
+                splits_source=splits.source,
+                features_from=features_from if setting == "inductive" else "all",
+                val=one.score.val,
+                test=one.score.test,
+                epoch=one.epoch,
+                C=one.score.C,
+                seconds=round(seconds, 2),
+                seed=seed,
+                settings=system.settings(),
+                versions=versions(),
+            )
+        )
+    return results
+
+
+def _labels(graph: Graph) -> Any:
+    if graph.labels is None:
+        raise InputError("the graph has no labels: nothing to classify")
+    return graph.labels

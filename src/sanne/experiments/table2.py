@@ -1,0 +1,143 @@
+"""Table 2: node classification on Cora, Citeseer and Pubmed, one JSON file per split, tables made from the files."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sanne.atomic import replaced_file
+from sanne.datasets import load_dataset, load_splits
+from sanne.errors import InputError
+from sanne.experiments.paper_figures import table2_figure
+from sanne.experiments.protocol import FeaturesFrom, Setting, results_of
+from sanne.experiments.systems import make_system
+
+DATASETS = ("cora", "citeseer", "pubmed")
+SETTINGS: tuple[Setting, ...] = ("transductive", "inductive")
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A system on a dataset in a setting, over all splits."""
+
+    model: str
+    dataset: str
+    setting: Setting
+    recipe: str | None
+    mean: float
+    std: float
+    splits: list[float]
+    validation: float
+    train_seconds: float  # mean over trainings
+    trainings: int
+    splits_source: str
+    features_from: str
+    seed: int
+    paper: float | None
+    paper_std: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(self.__dict__)
+
+
+def run_row(
+    system_name: str,
+    dataset: str,
+    setting: Setting,
+    *,
+    out: Path,
+    seed: int = 0,
+    features_from: FeaturesFrom = "present",
+    settings: dict[str, Any] | None = None,
+    report: Report = lambda message: None,
+    progress: bool | None = None,
+) -> Row:
+    """Run what is missing of a row, file by file, and sum it up."""
+    if dataset not in DATASETS:
+        raise InputError(f"table 2 has no dataset {dataset!r}: choose from {', '.join(DATASETS)}")
+    if setting not in SETTINGS:
+        raise InputError(f"unknown setting {setting!r}: choose transductive or inductive")
+    system = make_system(system_name, settings, progress=progress)
+    graph, splits = load_dataset(dataset), load_splits(dataset)
+    folder = out / "table2" / dataset / setting / (system.name + ("" if features_from == "present" else "-all"))
+    wanted = {
+        "seed": seed,
+        "settings": json.loads(json.dumps(system.settings())),
+        "splits_source": splits.source,
+        "features_from": features_from if setting == "inductive" else "all",
+    }
+    missing = [number for number in range(len(splits)) if not _is_done(folder / f"{number}.json", wanted)]
+    if missing:
+        folder.mkdir(parents=True, exist_ok=True)
+    # One training serves all splits in the transductive setting; else a file after every split.
+    groups = [missing] if setting == "transductive" and missing else [[number] for number in missing]
+    for group in groups:
+        report(f"{system.name}, {dataset}, {setting}: split {', '.join(str(number) for number in group)}")
+        for result in results_of(system, dataset, graph, splits, setting, group, seed, features_from):
+            with replaced_file(folder / f"{result.split}.json") as part:
+                part.write_text(json.dumps(result.to_dict(), indent=1) + "\n", encoding="utf-8")
+    return summarise([_read(folder / f"{number}.json") for number in range(len(splits))])
+
+
+def summarise(results: list[dict[str, Any]]) -> Row:
+    """A row of the table from the files of its splits."""
+    first = results[0]
+    tests = [float(result["test"]) for result in results]
+    paper = table2_figure(first["system"], first["dataset"], first["setting"])
+    is_sanne = first["system"].startswith("sanne-")
+    one_training = first["setting"] == "transductive"
+    return Row(
+        model="sanne" if is_sanne else first["system"],
+        dataset=first["dataset"],
+        setting=first["setting"],
+        recipe=first["system"].removeprefix("sanne-") if is_sanne else None,
+        mean=round(float(np.mean(tests)), 2),
+        std=round(float(np.std(tests)), 2),
+        splits=tests,
+        validation=round(float(np.mean([result["val"] for result in results])), 2),
+        train_seconds=round(float(np.mean([result["seconds"] for result in results])), 2),
+        trainings=1 if one_training else len(results),
+        splits_source=first["splits_source"],
+        features_from=first["features_from"],
+        seed=first["seed"],
+        paper=None if paper is None else paper[0],
+        paper_std=None if paper is None else paper[1],
+    )
+
+
+def markdown(rows: list[Row]) -> str:
+    """The rows as a Markdown table."""
+    lines = [
+        "| system | dataset | setting | mean ± std | the paper | validation | seconds | splits | features from |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        name = row.model if row.recipe is None else f"sanne-{row.recipe}"
+        paper = "" if row.paper is None else f"{row.paper:.2f} ± {row.paper_std:.2f}"
+        lines.append(
+            f"| {name} | {row.dataset} | {row.setting} | {row.mean:.2f} ± {row.std:.2f} | {paper} | "
+            f"{row.validation:.2f} | {row.train_seconds:.1f} | {row.splits_source} | {row.features_from} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _is_done(path: Path, wanted: dict[str, Any]) -> bool:
+    if not path.is_file():
+        return False
+    found = _read(path)
+    return all(found.get(name) == value for name, value in wanted.items())
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        raise InputError(f"{path}: not a result file; delete it and run again") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: not a result file; delete it and run again")
+    return found
