@@ -112,7 +112,13 @@ def test_a_matrix_takes_the_place_of_feature_columns(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "hint"),
-    [("cra", "Did you mean 'cora'"), ("Pubmed", "Did you mean 'pubmed'"), ("nowhere", "cora, citeseer, pubmed")],
+    [
+        ("cra", "Did you mean 'cora'"),
+        ("Pubmed", "Did you mean 'pubmed'"),
+        ("nowhere", "cora, citeseer, pubmed"),
+        ("", "cora"),
+        ("x" * 5000, "cora"),
+    ],
 )
 def test_a_name_that_is_nothing(name: str, hint: str) -> None:
     with pytest.raises(InputError, match="neither a file or folder nor a dataset") as caught:
@@ -145,8 +151,11 @@ def test_arguments_that_do_not_apply_are_refused(cora: Graph, folder: Path) -> N
 def test_reading_files_needs_no_optional_package(folder: Path) -> None:
     code = """
 import sys
-for name in ("pandas", "networkx", "torch_geometric"):
-    sys.modules[name] = None  # any import of it fails
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name in ("pandas", "networkx", "torch_geometric"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Absent())
 from sanne.graph.load import load_graph
 print(load_graph(sys.argv[1]))
 """

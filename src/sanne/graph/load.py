@@ -61,7 +61,7 @@ def load_graph(
         return _with_node_data(load_dataset(source), text, features, f"dataset {source!r}")
     if isinstance(source, str | Path):
         path = Path(source).expanduser()
-        if not path.exists():
+        if not _exists(path) or not str(source):
             raise InputError(_not_found(str(source)))
         if path.is_dir():
             edges = _only(path, "edges")
@@ -115,12 +115,15 @@ def _read_object(
     if sp.issparse(source):
         return read_scipy(source, features=features, texts=text, weighted=weighted, directed=directed)
     if isinstance(source, np.ndarray) or (isinstance(source, tuple) and len(source) == 2):
+        _refuse("an edge array (use a table with a weight column)", weight=weight or None)
         return read_arrays(source, features=features, texts=text, directed=directed)
     raise InputError(f"cannot read a graph from a {type(source).__name__}; {_accepted()}")
 
 
 def _read_benchmark_folder(folder: Path, directed: bool) -> Graph:
     if any(folder.glob("ind.*.graph")):
+        if directed:
+            raise InputError(f"{folder}: Planetoid files hold undirected graphs")
         return read_planetoid(folder)
     if any(folder.glob("*.content")):
         return read_linqs(folder, directed=directed)
@@ -155,6 +158,13 @@ def _is_names(features: Any) -> bool:
     if features is None or isinstance(features, str):
         return True
     return isinstance(features, Sequence) and all(isinstance(name, str) for name in features)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # a name that no file can have
+        return False
 
 
 def _refuse(name: str, **given: Any) -> None:

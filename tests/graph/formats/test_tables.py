@@ -43,6 +43,7 @@ AB_BC = {frozenset({"a", "b"}), frozenset({"b", "c"})}
         ("names.csv", "source,target\na,b\nb,c\n"),
         ("case.csv", "Source,Target\na,b\nb,c\n"),
         ("extra.csv", "when,src,note,dst\n1,a,x,b\n2,b,y,c\n"),
+        ("stray_mark.csv", 'src,dst,note\na,b,5" pipe\nb,c,\n'),
         ("blank_lines.csv", "\nsrc,dst\na,b\n\nb,c\n"),
     ],
 )

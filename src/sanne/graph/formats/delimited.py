@@ -5,6 +5,7 @@ to find the line as an editor counts it (the header is line 1).
 """
 
 import csv
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,6 +37,7 @@ class DelimitedFile:
 
     def read(self, columns: Sequence[str], strings: Sequence[str] = ()) -> pa.Table:
         """Some columns; those in `strings` stay text as written, the others get the type that fits."""
+        self._check_quotes()
         try:
             return self._parse(columns, strings, min(BLOCK, LARGEST_BLOCK))
         except pa.ArrowInvalid as error:
@@ -74,6 +76,25 @@ class DelimitedFile:
                 if record and start > self.skip:
                     yield start, record
                 start = reader.line_num + 1
+
+    def _check_quotes(self) -> None:
+        """A quotation mark that is never closed would swallow the rest of the file as one field."""
+        with self.path.open("rb") as file:
+            marks = sum(block.count(b'"') for block in iter(lambda: file.read(BLOCK), b""))
+        if marks % 2 == 0:
+            return
+        start = 1
+        with self.path.open(encoding="utf-8-sig", errors="replace", newline="") as file, _any_field_size():
+            reader = csv.reader(file, delimiter=self.delimiter, strict=True)
+            try:
+                for _ in reader:
+                    start = reader.line_num + 1
+            except csv.Error as error:
+                if "end of data" in str(error):
+                    raise InputError(
+                        f"{self.path}, line {start}: a quotation mark opens here and is never closed; "
+                        'close it, or write "" for a mark inside a quoted field'
+                    ) from None
 
     def _explain(self, error: pa.ArrowInvalid) -> None:
         """Raise the error that names the line, if a second look finds it."""
@@ -116,6 +137,8 @@ def check_is_file(path: Path) -> None:
         raise InputError(f"{path} is a folder, expected a file")
     if not path.is_file():
         raise InputError(f"{path}: no such file; check the path (relative to {Path.cwd()})")
+    if not os.access(path, os.R_OK):
+        raise InputError(f"{path}: you may not read this file; change its permissions")
 
 
 def check_utf8(path: Path) -> None:

@@ -225,5 +225,7 @@ def _check_columns(table: Table, names: list[str], what: str) -> None:
 
 
 def _columns_of(table: Table) -> str:
+    if not table.columns:
+        return "found no columns"
     shown = ", ".join(table.columns[:12]) + (", ..." if len(table.columns) > 12 else "")
     return f"found the columns {shown}"
