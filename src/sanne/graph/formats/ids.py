@@ -19,7 +19,7 @@ CANONICAL_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"  # as int() prints it: not 007, 
 class Ids:
     """Distinct ids, and for every row of the column the position of its id (-1: no id)."""
 
-    distinct: pa.Array  # int64 or string, in order of first appearance
+    distinct: pa.Array  # int64 or string; of a single column, in order of first appearance
     rows: IntArray
 
     def to_numpy(self) -> npt.NDArray[Any]:
@@ -38,6 +38,8 @@ def encode_ids(columns: list[pa.ChunkedArray], *, infer: bool) -> Ids:
         columns = _as_integers(columns) or columns
     if len({column.type for column in columns}) > 1:
         columns = [column.cast(pa.string()) for column in columns]
+    if len(columns) > 1 and (counted := _encode_by_counting(columns)) is not None:
+        return counted
     with ThreadPoolExecutor(len(columns)) as pool:  # pyarrow leaves the interpreter free while it works
         parts = list(pool.map(_encode_column, columns))
     distinct, rows = _joined(parts)
@@ -111,6 +113,23 @@ def _as_integers(columns: list[pa.ChunkedArray]) -> list[pa.ChunkedArray] | None
             return None
         integers.append(numbers)
     return integers
+
+
+def _encode_by_counting(columns: list[pa.ChunkedArray]) -> Ids | None:
+    """Integers that lie close together: mark those that occur and count, several times faster than hashing."""
+    if any(not pa.types.is_integer(column.type) or column.null_count for column in columns):
+        return None
+    values = np.concatenate([column.to_numpy() for column in columns])
+    if len(values) == 0:
+        return None
+    low, high = int(values.min()), int(values.max())
+    if high - low > 8 * len(values):
+        return None
+    values -= low
+    occurs = np.zeros(high - low + 1, bool)
+    occurs[values] = True
+    position = np.cumsum(occurs, dtype=np.int64) - 1
+    return Ids(pa.array(np.flatnonzero(occurs) + low), position[values])
 
 
 def _encode_column(column: pa.ChunkedArray) -> tuple[pa.Array, IntArray]:
