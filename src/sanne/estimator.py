@@ -160,7 +160,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         self.node_ids_ = node_ids
         self.embedding_ = vectors
         self.spread_ = spread
-        self._latest: Embedding | None = None
+        self._latest = None
 
     def _config(self) -> Config:
         settings = self.settings or {}

@@ -77,23 +77,25 @@ def load_checkpoint(path: Path, identity: str) -> Checkpoint:
             header = json.loads((file.metadata() or {})["sanne"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
         found = header["identity"]
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
+        optimisers = [_optimiser(number, values, tensors) for number, values in enumerate(header["optimisers"])]
+        progress = Progress(**header["progress"])
+    except (SafetensorError, OSError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{path}: not a readable checkpoint ({error}); delete it and fit again") from None
     if found != identity:
         raise InputError(
             f"{path}: this checkpoint belongs to another graph or to other settings; "
             "resume with those it was made with, or delete it and fit again"
         )
-    optimisers = []
-    for number, values in enumerate(header["optimisers"]):
-        state = {int(parameter): dict(entries) for parameter, entries in values["state"].items()}
-        for name, tensor in tensors.items():
-            kind, _, rest = name.partition("/")
-            if kind == "optimiser" and rest.startswith(f"{number}/"):
-                _, parameter, entry = rest.split("/")
-                state.setdefault(int(parameter), {})[entry] = tensor
-        optimisers.append({"state": state, "param_groups": values["groups"]})
-    return Checkpoint(Progress(**header["progress"]), _under("model/", tensors), _under("best/", tensors), optimisers)
+    return Checkpoint(progress, _under("model/", tensors), _under("best/", tensors), optimisers)
+
+
+def _optimiser(number: int, values: dict[str, Any], tensors: dict[str, Tensor]) -> dict[str, Any]:
+    """The state of one optimiser: plain values from the header, the rest from the tensors."""
+    state = {int(parameter): dict(entries) for parameter, entries in values["state"].items()}
+    for name, tensor in _under(f"optimiser/{number}/", tensors).items():
+        parameter, entry = name.split("/")
+        state.setdefault(int(parameter), {})[entry] = tensor
+    return {"state": state, "param_groups": values["groups"]}
 
 
 def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -65,7 +65,7 @@ def train(
         check_target(run.checkpoint)  # now, not after the first epoch
     identity = fingerprint(adjacency, features, config.to_dict(), seed) if run.checkpoint else ""
     if run.checkpoint and run.resume and run.checkpoint.exists():
-        progress, best = _restore(model, optimisers, load_checkpoint(run.checkpoint, identity))
+        progress, best = _restore(model, optimisers, run.checkpoint, identity)
         logger.info("resuming after epoch %d", progress.epoch)
 
     total = config.train.epochs * stream.steps_per_epoch
@@ -144,11 +144,16 @@ def _validate(model: WalkModel, progress: Progress, best: dict[str, Tensor], on_
 
 
 def _restore(
-    model: WalkModel, optimisers: list[torch.optim.Optimizer], checkpoint: Checkpoint
+    model: WalkModel, optimisers: list[torch.optim.Optimizer], path: Path, identity: str
 ) -> tuple[Progress, dict[str, Tensor]]:
-    model.load_state_dict(checkpoint.model)
-    for optimiser, state in zip(optimisers, checkpoint.optimisers, strict=True):
-        optimiser.load_state_dict(state)
+    checkpoint = load_checkpoint(path, identity)
+    try:
+        model.load_state_dict(checkpoint.model)
+        for optimiser, state in zip(optimisers, checkpoint.optimisers, strict=True):
+            optimiser.load_state_dict(state)
+    except (RuntimeError, ValueError, LookupError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{path}: not a whole checkpoint ({reason}); delete it and fit again") from None
     return checkpoint.progress, checkpoint.best
 
 

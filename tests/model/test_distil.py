@@ -1,0 +1,114 @@
+"""The distil objective: what a walk is asked to predict, and the vector that comes of it."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from planted import planted_graph, tiny_config
+from sanne.config import Config
+from sanne.graph.csr import FloatArray, Graph
+from sanne.model.distil import ClusterDistillation, Teacher
+from sanne.model.sanne import WalkModel
+from sanne.model.teacher import cluster_centres, smooth, unit
+from sanne.walks.batches import Batch, WalkStream
+
+GRAPH = planted_graph()
+FEATURES: FloatArray = GRAPH.features
+SETTINGS: dict[str, Any] = {"smoothing_alphas": (0.1, 0.5), "cluster_sizes": (3, 5), "cluster_seeds": 2}
+
+
+def student(**changes: Any) -> tuple[WalkModel, ClusterDistillation, Config]:
+    config = tiny_config(**(SETTINGS | changes))
+    model = WalkModel(config, width=12, num_nodes=GRAPH.num_nodes, seed=0)
+    assert isinstance(model.objective, ClusterDistillation)
+    return model, model.objective, config
+
+
+def batch(config: Config, step: int = 0) -> tuple[torch.Tensor, Batch]:
+    drawn = WalkStream(GRAPH.adjacency(), config.walks, config.train, seed=0).batch(step)
+    return torch.from_numpy(FEATURES)[torch.from_numpy(drawn.walks).long()], drawn
+
+
+def softmax(scores: Any) -> Any:
+    shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return shifted / shifted.sum(axis=1, keepdims=True)
+
+
+def test_vectors_have_length_one_and_every_clustering_the_same_share() -> None:
+    model, objective, config = student()
+    assert objective.group_sizes == [3, 3, 5, 5] * 2
+    assert model.vector_dim == 32
+    vectors = model.eval()(batch(config)[0])
+    assert vectors.shape == (64, 32)
+    assert (vectors >= 0).all()
+    assert torch.allclose(vectors.norm(dim=1), torch.ones(64), atol=1e-5)
+    parts = torch.stack([part.square().sum(dim=1) for part in vectors.split(objective.group_sizes, 1)])
+    assert torch.allclose(parts, torch.full_like(parts, 1 / 8), atol=1e-5)
+
+
+def test_there_is_no_table_so_the_model_does_not_grow_with_the_graph() -> None:
+    config = tiny_config()
+    sizes = [
+        sum(p.numel() for p in WalkModel(config, width=12, num_nodes=n, seed=0).parameters()) for n in (10, 10_000)
+    ]
+    assert sizes[0] == sizes[1]
+
+
+def test_the_teacher_and_the_heads_agree_on_the_order_of_clusterings() -> None:
+    _, objective, config = student()
+    teacher = Teacher(GRAPH.adjacency(), FEATURES, config.objective, seed=0)
+    nodes = torch.tensor([3, 50, 119])
+    expected = []
+    for number, alpha in enumerate((0.1, 0.5)):
+        smoothed = smooth(GRAPH.adjacency(), FEATURES, alpha, config.objective.smoothing_steps)
+        for centres in cluster_centres(smoothed, config.objective, 0, number):
+            expected.append(config.objective.sharpness * unit(smoothed[nodes]) @ centres.T)
+    assert [group.shape[1] for group in expected] == objective.group_sizes
+    assert np.allclose(teacher.logits(nodes), np.concatenate(expected, axis=1), atol=1e-4)
+
+
+def test_the_loss_is_the_cross_entropy_with_the_teacher_by_hand() -> None:
+    model, objective, config = student(mask_rate=0.0)
+    objective.teacher = Teacher(GRAPH.adjacency(), FEATURES, config.objective, seed=0)
+    features, drawn = batch(config)
+    with torch.no_grad():
+        found = model.loss(features, drawn).item()
+        guesses = objective.heads(model.encoder(features).mean(dim=1)).split(objective.group_sizes, 1)
+    wanted = objective.teacher.logits(torch.from_numpy(drawn.walks[:, 0]).long()).split(objective.group_sizes, 1)
+    by_hand = [
+        -(softmax(want.numpy()) * np.log(softmax(guess.numpy()))).sum(axis=1).mean()
+        for want, guess in zip(wanted, guesses, strict=True)
+    ]
+    assert np.isclose(found, np.mean(by_hand), atol=1e-5)
+
+
+def test_about_mask_rate_of_the_positions_is_hidden_anew_each_step() -> None:
+    _, objective, _ = student(mask_rate=0.3)
+    ones = torch.ones(400, 5, 12)
+    hidden = objective._hide(ones, position=4)
+    whole_rows = hidden.sum(dim=2)
+    assert set(whole_rows.unique().tolist()) == {0.0, 12.0}  # a position is hidden as a whole
+    assert abs((whole_rows == 0).float().mean().item() - 0.3) < 0.05
+    assert torch.equal(hidden, objective._hide(ones, position=4))
+    assert not torch.equal(hidden, objective._hide(ones, position=5))
+    _, unmasked, _ = student(mask_rate=0.0)
+    assert unmasked._hide(ones, position=4) is ones
+
+
+def test_nothing_is_hidden_when_vectors_are_read() -> None:
+    model, _, config = student(mask_rate=0.9)
+    features = batch(config)[0]
+    model.eval()
+    assert torch.equal(model(features), model(features))
+    shares = model.position_shares(features)
+    assert torch.allclose(shares, model.encoder.attention_flow(features).mean(dim=1))
+    assert torch.allclose(shares.sum(dim=1), torch.ones(64), atol=1e-5)
+
+
+def test_a_node_without_features_or_neighbours_has_an_even_target() -> None:
+    graph = Graph.from_edges([0, 1], [1, 2], node_ids=[0, 1, 2, 3])
+    features = np.eye(4, 3, dtype=np.float32)  # node 3: zeros
+    config = tiny_config(cluster_sizes=(2,), cluster_seeds=1)
+    teacher = Teacher(graph.adjacency(), features, config.objective, seed=0)
+    assert not teacher.logits(torch.tensor([3])).any()

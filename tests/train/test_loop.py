@@ -1,0 +1,279 @@
+"""Training: it learns, it stops when told, and an interruption leaves no trace in the result."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
+
+from planted import planted_graph, tiny_config
+from sanne.config import Config
+from sanne.errors import InputError, SanneError
+from sanne.model.distil import ClusterDistillation
+from sanne.model.sanne import WalkModel
+from sanne.train.checkpoint import Progress
+from sanne.train.loop import Run, choose_device, make_optimisers, set_learning_rates, torch_threads, train
+
+GRAPH = planted_graph()
+OBJECTIVES = ["neighbours", "distil"]
+
+
+def run(config: Config, *, seed: int = 0, features: Any = None, **options: Any) -> tuple[WalkModel, Progress]:
+    model = WalkModel(config, width=12, num_nodes=GRAPH.num_nodes, seed=seed)
+    rows = GRAPH.features if features is None else features
+    return model, train(model, GRAPH.adjacency(), rows, config, seed, **options)
+
+
+def same(first: WalkModel, second: WalkModel) -> bool:
+    states = first.state_dict(), second.state_dict()
+    assert states[0].keys() == states[1].keys()
+    return all(torch.equal(states[0][name], states[1][name]) for name in states[0])
+
+
+class Interruption(Exception):
+    pass
+
+
+def interrupting(epoch: int, scores: list[float] | None = None) -> Any:
+    """A hook that scores epochs and breaks off before the checkpoint of one of them is written."""
+
+    def hook(model: WalkModel, done: int) -> float | None:
+        if done == epoch:
+            raise Interruption
+        return None if scores is None else scores[done - 1]
+
+    return hook
+
+
+def test_a_small_graph_is_overfitted_by_the_papers_objective() -> None:
+    config = tiny_config(objective="neighbours", epochs=30, num_negatives=120, num_targets=2, learning_rate=5e-3)
+    _, progress = run(config.replace(table_learning_rate=5e-2))
+    # Chance is log(120) = 4.8; a node has about six neighbours, so log(6) = 1.8 is the best there is.
+    assert progress.losses[0] > 3.9
+    assert progress.losses[-1] < 3.2
+    assert len(progress.losses) == progress.epoch == 30
+
+
+def test_a_small_graph_is_overfitted_by_distillation() -> None:
+    config = tiny_config(epochs=30, learning_rate=5e-3, mask_rate=0.0, sharpness=20.0, cluster_sizes=(3,))
+    model, progress = run(config)
+    # Chance is log(3) = 1.1; with three planted groups the teacher is almost sure of each.
+    assert progress.losses[0] > 0.7
+    assert progress.losses[-1] < 0.4
+    assert isinstance(model.objective, ClusterDistillation)
+    assert model.objective.teacher is None  # nothing of the training graph stays in the model
+    assert not model.training
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("best", [False, True])
+def test_resume_equals_an_uninterrupted_run_bit_for_bit(tmp_path: Path, objective: str, best: bool) -> None:
+    config = tiny_config(
+        objective=objective, epochs=4, dropout=0.2, schedule="cosine", gradient_clip=0.5, steps_per_epoch=3
+    )
+    scores = [0.1, 0.7, 0.3, 0.2] if best else None
+    whole, progress = run(config, on_epoch=interrupting(-1, scores))
+    checkpoint = tmp_path / "fit.safetensors"
+    with pytest.raises(Interruption):
+        run(config, on_epoch=interrupting(3, scores), run=Run(checkpoint))
+    resumed, again = run(config, on_epoch=interrupting(-1, scores), run=Run(checkpoint, resume=True))
+    assert same(whole, resumed)
+    assert again.losses == progress.losses
+    assert again.scores == progress.scores == (scores or [])
+    assert again.best_epoch == progress.best_epoch == (2 if best else 0)
+    assert [path.name for path in tmp_path.iterdir()] == ["fit.safetensors"]  # no litter
+    # Once more, from the end: there is nothing left to do, and the result is the same.
+    finished, _ = run(config, on_epoch=interrupting(1), run=Run(checkpoint, resume=True))
+    assert same(whole, finished)
+
+
+def test_resume_after_another_interruption_between_two_others(tmp_path: Path) -> None:
+    config = tiny_config(objective="neighbours", epochs=4, dropout=0.1, steps_per_epoch=2)
+    checkpoint = tmp_path / "fit.safetensors"
+    for epoch in (2, 3, 4):
+        with pytest.raises(Interruption):
+            run(config, on_epoch=interrupting(epoch), run=Run(checkpoint, resume=True))
+    assert same(run(config, run=Run(checkpoint, resume=True))[0], run(config)[0])
+
+
+def test_without_resume_an_old_checkpoint_is_overwritten(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "fit.safetensors"
+    config = tiny_config(epochs=1, steps_per_epoch=2)
+    run(config, run=Run(checkpoint))
+    _, progress = run(config, seed=1, run=Run(checkpoint))
+    assert progress.epoch == 1
+
+
+def test_a_checkpoint_of_another_graph_or_other_settings_is_refused(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "fit.safetensors"
+    config = tiny_config(epochs=2, steps_per_epoch=1)
+    run(config, run=Run(checkpoint))
+    again = Run(checkpoint, resume=True)
+    changed = np.array(GRAPH.features)
+    changed[0, 0] += 1
+    for options in (
+        {"config": config.replace(learning_rate=0.5)},
+        {"config": config, "seed": 1},
+        {"config": config, "features": changed},
+    ):
+        with pytest.raises(InputError, match="another graph or to other settings"):
+            run(**options, run=again)  # type: ignore[arg-type]
+    run(config, run=again)
+
+
+def test_a_checkpoint_with_a_part_missing_is_refused(tmp_path: Path) -> None:
+    checkpoint = tmp_path / "fit.safetensors"
+    config = tiny_config(epochs=2, steps_per_epoch=1)
+    run(config, run=Run(checkpoint))
+    with safe_open(checkpoint, framework="pt") as file:
+        metadata = file.metadata()
+    tensors = load_file(checkpoint)
+    save_file({name: t for name, t in tensors.items() if "heads" not in name}, checkpoint, metadata=metadata)
+    with pytest.raises(InputError, match="not a whole checkpoint"):
+        run(config, run=Run(checkpoint, resume=True))
+
+
+@pytest.mark.parametrize("name", ["", "no/such/folder/fit.safetensors"])
+def test_a_checkpoint_that_cannot_be_written_is_refused_before_training(tmp_path: Path, name: str) -> None:
+    with pytest.raises(InputError):
+        run(tiny_config(), on_epoch=interrupting(1), run=Run(tmp_path / name))
+
+
+def test_the_model_ends_as_it_was_in_its_best_epoch() -> None:
+    seen: list[dict[str, torch.Tensor]] = []
+    scores = [0.5, float("nan"), 0.9, 0.9, 0.1]
+
+    def hook(model: WalkModel, epoch: int) -> float:
+        assert not model.training
+        seen.append({name: tensor.clone() for name, tensor in model.state_dict().items()})
+        return scores[epoch - 1]
+
+    model, progress = run(tiny_config(epochs=5, steps_per_epoch=1), on_epoch=hook)
+    assert progress.best_epoch == 3
+    assert all(torch.equal(tensor, seen[2][name]) for name, tensor in model.state_dict().items())
+
+
+def test_a_first_score_that_is_not_a_number_does_not_win() -> None:
+    _, progress = run(
+        tiny_config(epochs=2, steps_per_epoch=1), on_epoch=lambda _, epoch: [float("nan"), 0.1][epoch - 1]
+    )
+    assert progress.best_epoch == 2
+
+
+def test_patience_stops_and_a_stopped_run_stays_stopped(tmp_path: Path) -> None:
+    config = tiny_config(epochs=9, steps_per_epoch=1, patience=2)
+    scores = [0.1, 0.5, 0.4, 0.5, 0.9, 0.9, 0.9, 0.9, 0.9]
+    checkpoint = tmp_path / "fit.safetensors"
+    model, progress = run(config, on_epoch=interrupting(-1, scores), run=Run(checkpoint))
+    assert progress.epoch == 4
+    assert progress.best_epoch == 2
+    resumed, again = run(config, on_epoch=interrupting(5, scores), run=Run(checkpoint, resume=True))
+    assert again.epoch == 4
+    assert same(model, resumed)
+
+
+def test_patience_without_scores_never_stops() -> None:
+    assert run(tiny_config(epochs=3, steps_per_epoch=1, patience=1))[1].epoch == 3
+
+
+def test_the_cosine_schedule_falls_from_the_full_rate_to_near_zero() -> None:
+    model = WalkModel(tiny_config(objective="neighbours"), width=12, num_nodes=9, seed=0)
+    config = tiny_config(schedule="cosine", learning_rate=0.2, table_learning_rate=0.6).train
+    optimisers = make_optimisers(model, config)
+
+    def rates(done: float) -> list[float]:
+        set_learning_rates(optimisers, config, done)
+        return [optimiser.param_groups[0]["lr"] for optimiser in optimisers]
+
+    assert rates(0.0) == pytest.approx([0.2, 0.6])
+    assert rates(0.5) == pytest.approx([0.1, 0.3])
+    assert rates(0.99) == pytest.approx([0.0, 0.0], abs=1e-3)
+    set_learning_rates(optimisers, tiny_config(learning_rate=0.2).train, 0.9)
+    assert optimisers[0].param_groups[0]["lr"] == 0.2
+
+
+def test_the_table_has_a_learning_rate_of_its_own() -> None:
+    config = tiny_config(objective="neighbours", epochs=1, steps_per_epoch=1, learning_rate=1e-12, num_negatives=120)
+    start = WalkModel(config, width=12, num_nodes=GRAPH.num_nodes, seed=0).state_dict()
+    model, _ = run(config.replace(table_learning_rate=0.1))
+    for name, tensor in model.state_dict().items():
+        moved = (tensor - start[name]).abs().max().item()
+        assert (moved > 0.05) == (name == "objective.table"), name
+
+
+def test_a_loss_that_is_not_finite_is_named() -> None:
+    features = np.array(GRAPH.features)
+    features[3] = np.nan
+    with pytest.raises(SanneError, match=r"not finite in epoch 1: lower learning_rate \(now 0.001\)"):
+        run(tiny_config(objective="neighbours"), features=features)
+
+
+@pytest.mark.parametrize("name", ["nowhere", "meta", "cuda:99", "xla"])
+def test_a_device_that_is_not_there_is_named(name: str) -> None:
+    with pytest.raises(InputError, match=f"'{name}' is not there"):
+        choose_device(name)
+
+
+def test_auto_finds_a_device() -> None:
+    assert choose_device("auto").type in ("cpu", "cuda", "mps")
+    assert choose_device("cpu") == torch.device("cpu")
+
+
+def test_the_same_seed_gives_the_same_model_and_the_global_random_state_is_left_alone() -> None:
+    config = tiny_config(epochs=1, dropout=0.3)
+    torch.manual_seed(1)
+    before = torch.random.get_rng_state()
+    first, _ = run(config)
+    assert torch.equal(before, torch.random.get_rng_state())
+    torch.manual_seed(2)
+    assert same(first, run(config)[0])
+    assert not same(first, run(config, seed=1)[0])
+
+
+def test_dropout_differs_from_epoch_to_epoch() -> None:
+    """With no learning to speak of and a fixed walk set, only dropout and masks change the loss."""
+    config = tiny_config(epochs=2, dropout=0.5, mask_rate=0.0, fresh_walks=False, learning_rate=1e-12, num_walks=1)
+    _, progress = run(config.replace(batch_size=120))
+    assert progress.losses[0] != progress.losses[1]
+    _, progress = run(config.replace(batch_size=120, dropout=0.0))
+    assert progress.losses[0] == pytest.approx(progress.losses[1], abs=1e-6)
+
+
+def test_gradients_are_clipped() -> None:
+    config = tiny_config(epochs=1, steps_per_epoch=1)
+    start = WalkModel(config, width=12, num_nodes=GRAPH.num_nodes, seed=0)
+    norms = []
+    real = torch.optim.Adam.step
+
+    def spy(self: Any, closure: Any = None) -> Any:
+        norms.append(
+            torch.stack([p.grad.norm() for p in start.encoder.parameters() if p.grad is not None]).norm().item()
+        )
+        return real(self, closure)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.optim.Adam, "step", spy)
+        train(start, GRAPH.adjacency(), GRAPH.features, config.replace(gradient_clip=1e-3), 0)
+    assert norms[0] <= 1e-3 + 1e-6
+
+
+def test_threads_are_set_for_the_training_only() -> None:
+    before = torch.get_num_threads()
+    with torch_threads(before + 1):
+        assert torch.get_num_threads() == before + 1
+    assert torch.get_num_threads() == before
+    with torch_threads(0):
+        assert torch.get_num_threads() == before
+
+
+def test_epochs_are_logged_and_no_bar_is_drawn_off_a_terminal(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with caplog.at_level(logging.INFO, "sanne"):
+        run(tiny_config(epochs=2, steps_per_epoch=1))
+    assert [r.message.split(":")[0] for r in caplog.records if "epoch" in r.message] == ["epoch 1 of 2", "epoch 2 of 2"]
+    assert capsys.readouterr() == ("", "")
