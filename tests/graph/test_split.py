@@ -71,6 +71,15 @@ def test_every_free_pair_can_be_drawn() -> None:
     assert keys(negatives) == {(0, 2), (0, 3), (1, 3)}
 
 
+def test_non_edges_of_a_large_dense_graph() -> None:
+    sources, targets = np.triu_indices(2100, 1)  # more nodes than are listed pair by pair
+    half = (sources + targets) % 2 == 0
+    graph = Graph.from_edges(sources[half], targets[half], node_ids=np.arange(2100))
+    _, _, negatives = hold_out_edges(graph, 0.01, seed=0)
+    assert ((negatives.sum(axis=1) % 2) == 1).all()
+    assert len(keys(negatives)) == len(negatives) == round(0.01 * graph.num_edges)
+
+
 def test_impossible_requests_say_why() -> None:
     full = Graph.from_edges(*np.triu_indices(5, 1), node_ids=np.arange(5))
     with pytest.raises(InputError, match="without an edge are needed, and the graph has 0"):
