@@ -4,9 +4,12 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from sanne.config import Config
 from sanne.graph.csr import Graph
+
+torch.set_num_threads(1)  # models this small only wait for a second thread
 
 TINY: dict[str, Any] = {
     "dim": 16,

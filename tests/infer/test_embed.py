@@ -1,0 +1,216 @@
+"""Vectors for present and new nodes, read from walks over the graph as it is now."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from planted import planted_graph, tiny_config
+from sanne.errors import InputError, UnknownNodeError
+from sanne.graph.csr import Graph
+from sanne.infer import embed as embed_module
+from sanne.infer.embed import embed, embed_present, standard_error
+from sanne.model.artifact import Artifact
+from sanne.train.fit import fit_model
+
+GRAPH = planted_graph()
+
+
+def grown(links: dict[str, list[str]], graph: Graph = GRAPH) -> Graph:
+    """The graph with new nodes: linked as told, features of noise."""
+    ids = [*graph.node_ids.tolist(), *links]
+    row = {node_id: i for i, node_id in enumerate(ids)}
+    sources = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr)).tolist()
+    targets = graph.indices.tolist()
+    for new, ends in links.items():
+        sources += [row[new]] * len(ends)
+        targets += [row[end] for end in ends]
+    noise = np.random.default_rng(9).normal(size=(len(links), 12)).astype(np.float32)
+    features = np.concatenate([graph.features, noise])
+    return Graph.from_edges(sources, targets, node_ids=np.array(ids, object), features=features)
+
+
+BIGGER = grown({"new": ["p1", "p2", "p3"], "pair-1": ["pair-2"], "pair-2": [], "alone": []})
+
+
+@pytest.fixture(scope="module", params=["distil", "neighbours"])
+def artifact(request: pytest.FixtureRequest) -> Artifact:
+    return fit_model(GRAPH, tiny_config(objective=request.param, num_layers=2, epochs=4, learning_rate=5e-3), 0)
+
+
+def with_walks(artifact: Artifact, count: int) -> Artifact:
+    return dataclasses.replace(artifact, config=artifact.config.replace(num_inference_walks=count))
+
+
+def test_nodes_asked_for_singly_match_those_asked_for_together(artifact: Artifact) -> None:
+    together = embed(artifact, BIGGER)
+    assert together.node_ids.tolist() == BIGGER.node_ids.tolist()
+    assert together.vectors.dtype == np.float32
+    for node_id in ("p0", "p77", "new", "pair-1", "alone"):
+        single = embed(artifact, BIGGER, [node_id])
+        row = int(BIGGER.nodes_of([node_id])[0])
+        assert single.node_ids.tolist() == [node_id]
+        assert np.allclose(single.vectors[0], together.vectors[row], atol=1e-5)
+        assert np.allclose(single.spread[0], together.spread[row], atol=1e-5)
+
+
+def test_rows_follow_the_order_asked_for_repeats_included(artifact: Artifact) -> None:
+    found = embed(artifact, BIGGER, ["new", "p5", "new"])
+    assert found.node_ids.tolist() == ["new", "p5", "new"]
+    assert np.allclose(found.vectors[0], found.vectors[2], atol=1e-6)
+    assert not np.allclose(found.vectors[0], found.vectors[1], atol=1e-3)
+
+
+def test_small_batches_give_the_same(artifact: Artifact, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = embed(artifact, BIGGER, explain=3)
+    monkeypatch.setattr(embed_module, "_WALKS_AT_ONCE", 200)
+    pieces = embed(artifact, BIGGER, explain=3)
+    assert np.allclose(whole.vectors, pieces.vectors, atol=1e-5)
+    assert whole.explanation is not None
+    assert pieces.explanation is not None
+    assert len(whole.explanation) == len(pieces.explanation) == BIGGER.num_nodes
+
+
+def test_it_is_the_mean_over_walks_of_the_models_output(artifact: Artifact) -> None:
+    walks = embed_module.WalkSampler(
+        GRAPH.adjacency(), walk_length=5, seed=embed_module.derived_seed(0, "inference")
+    ).walks_of_each(np.array([7]), 8)
+    features = torch.from_numpy(artifact.feature_map.transform(GRAPH))[torch.from_numpy(walks).long()]
+    with torch.no_grad():
+        outputs = artifact.model.eval()(features).numpy()
+    found = embed(artifact, GRAPH, ["p7"])
+    assert np.allclose(found.vectors[0], outputs.mean(axis=0), atol=1e-5)
+    assert found.spread[0] == pytest.approx(np.sqrt((outputs.var(axis=0, ddof=1) / 8).sum()), abs=1e-5)
+
+
+def test_embedding_changes_nothing(artifact: Artifact) -> None:
+    before = {name: tensor.clone() for name, tensor in artifact.model.state_dict().items()}
+    random_state = torch.random.get_rng_state()
+    features = np.array(BIGGER.features)
+    first = embed(artifact, BIGGER, explain=2)
+    assert all(torch.equal(tensor, before[name]) for name, tensor in artifact.model.state_dict().items())
+    assert torch.equal(random_state, torch.random.get_rng_state())
+    assert np.array_equal(features, BIGGER.features)
+    assert np.array_equal(first.vectors, embed(artifact, BIGGER).vectors)
+
+
+def test_new_edges_change_the_vectors_near_them_and_no_others(artifact: Artifact) -> None:
+    before, after = embed(artifact, GRAPH), embed(artifact, grown({"hub": ["p0", "p1"]}), GRAPH.node_ids)
+    moved = np.abs(before.vectors - after.vectors).max(axis=1)
+    far = embed(artifact, GRAPH, explain=200).explanation
+    assert far is not None
+    assert moved[0] > 1e-4
+    untouched = [i for i, reached in enumerate(far) if not {"p0", "p1"} & {node_id for node_id, _ in reached}]
+    assert untouched
+    assert moved[untouched].max() < 1e-5
+
+
+def test_spread_shrinks_with_the_root_of_the_number_of_walks(artifact: Artifact) -> None:
+    few, many = (embed(with_walks(artifact, count), GRAPH).spread.mean() for count in (16, 256))
+    assert few / many == pytest.approx(4.0, rel=0.1)
+
+
+def test_spread_is_the_error_that_other_walks_would_show(artifact: Artifact) -> None:
+    """The distance from a 16-walk vector to the vector of very many walks is about its spread."""
+    found = embed(with_walks(artifact, 16), GRAPH)
+    truth = embed(dataclasses.replace(with_walks(artifact, 1000), seed=5), GRAPH, GRAPH.node_ids[:25])
+    error = np.sqrt((np.linalg.norm(found.vectors[:25] - truth.vectors, axis=1) ** 2).mean())
+    assert error / np.sqrt((found.spread[:25] ** 2).mean()) == pytest.approx(1.0, abs=0.25)
+
+
+def test_spread_is_nothing_for_an_isolated_node_and_unknown_for_one_walk(artifact: Artifact) -> None:
+    assert embed(artifact, BIGGER, ["alone"]).spread[0] == pytest.approx(0.0, abs=1e-5)
+    assert embed(artifact, BIGGER, ["new"]).spread[0] > 1e-4
+    assert np.isnan(embed(with_walks(artifact, 1), BIGGER, ["new", "alone"]).spread).all()
+    assert standard_error(torch.tensor([[[0.0, 3.0], [2.0, 5.0]]])).tolist() == pytest.approx([2**0.5])
+
+
+def test_new_nodes_that_know_no_old_one_still_get_a_vector_of_their_own(artifact: Artifact) -> None:
+    vectors = embed(artifact, BIGGER, ["alone", "pair-1", "pair-2"]).vectors
+    assert np.isfinite(vectors).all()
+    assert len(np.unique(vectors.round(4), axis=0)) == 3
+
+
+def test_an_explanation_names_the_node_and_its_neighbours_largest_first(artifact: Artifact) -> None:
+    found = embed(artifact, BIGGER, ["new", "p10", "alone"], explain=200)
+    assert found.explanation is not None
+    for node_id, reasons in zip(["new", "p10", "alone"], found.explanation, strict=True):
+        shares = [share for _, share in reasons]
+        assert shares == sorted(shares, reverse=True)
+        assert all(share > 0 for share in shares)
+        assert sum(shares) == pytest.approx(1.0, abs=1e-4)  # all are named, so all of the vector is explained
+        named = {name for name, _ in reasons}
+        row = int(BIGGER.nodes_of([node_id])[0])
+        neighbours = set(BIGGER.node_ids[BIGGER.indices[BIGGER.indptr[row] : BIGGER.indptr[row + 1]]])
+        assert node_id in named
+        assert not neighbours or named & neighbours
+        assert len(named) == len(reasons)
+    assert [name for name, _ in found.explanation[2]] == ["alone"]
+    short = embed(artifact, BIGGER, ["new"], explain=2).explanation
+    assert short is not None
+    assert short[0] == found.explanation[0][:2]
+    assert sum(share for _, share in short[0]) <= 1
+
+
+def test_integer_ids_are_plain_numbers_in_an_explanation(artifact: Artifact) -> None:
+    numbered = dataclasses.replace(GRAPH, node_ids=np.arange(GRAPH.num_nodes) * 10)
+    found = embed(artifact, numbered, [70], explain=1).explanation
+    assert found is not None
+    assert type(found[0][0][0]) is int
+
+
+def test_without_explain_there_is_no_explanation(artifact: Artifact) -> None:
+    assert embed(artifact, GRAPH, ["p1"]).explanation is None
+    with pytest.raises(InputError, match="explain"):
+        embed(artifact, GRAPH, ["p1"], explain=-1)
+
+
+def test_an_unknown_id_is_named(artifact: Artifact) -> None:
+    with pytest.raises(UnknownNodeError, match="'nobody'"):
+        embed(artifact, GRAPH, ["p1", "nobody"])
+
+
+def test_asking_for_no_nodes_gives_no_vectors(artifact: Artifact) -> None:
+    found = embed(artifact, GRAPH, [])
+    assert found.vectors.shape == (0, artifact.model.vector_dim)
+    assert len(found.spread) == len(found.node_ids) == 0
+
+
+def test_only_the_features_of_visited_nodes_are_read_for_a_few_nodes_of_a_large_graph(
+    artifact: Artifact, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    real = artifact.feature_map.transform
+    monkeypatch.setattr(artifact.feature_map, "transform", lambda g, nodes=None: asked.append(nodes) or real(g, nodes))
+    embed(artifact, GRAPH)
+    few = embed(with_walks(artifact, 2), GRAPH, ["p3"])
+    assert asked[0] is None
+    assert asked[1] is not None
+    assert len(asked[1]) <= 10
+    assert np.isfinite(few.vectors).all()
+
+
+def test_present_vectors_are_the_table_of_the_papers_objective_but_for_isolated_nodes() -> None:
+    graph = grown({"alone": []})
+    config = tiny_config(objective="neighbours", epochs=1, present_vectors="table")
+    artifact = fit_model(graph, config, 0)
+    walked = embed(artifact, graph)
+    table = artifact.model.objective.table.detach().numpy()  # type: ignore[union-attr]
+    present = embed_present(artifact, graph)
+    degree = np.diff(graph.indptr)
+    assert np.array_equal(present.vectors[degree > 0], table[degree > 0])
+    assert np.allclose(present.vectors[degree == 0], walked.vectors[degree == 0], atol=1e-5)
+    assert np.isnan(present.spread[degree > 0]).all()
+    assert np.isfinite(present.spread[degree == 0]).all()
+    by_walks = dataclasses.replace(artifact, config=config.replace(present_vectors="walks"))
+    by_walks.model.objective.config = by_walks.config.objective
+    assert np.allclose(embed_present(by_walks, graph).vectors, walked.vectors, atol=1e-6)
+
+
+def test_a_graph_that_lacks_what_the_model_reads_is_named(artifact: Artifact) -> None:
+    with pytest.raises(InputError, match="has none"):
+        embed(artifact, dataclasses.replace(GRAPH, features=None))
+    with pytest.raises(InputError, match=r"7 feature columns .* fitted on 12"):
+        embed(artifact, dataclasses.replace(GRAPH, features=np.ones((120, 7), np.float32)))
