@@ -42,6 +42,7 @@ def test_page_needs_no_network_and_names_every_node(tmp_path: Path) -> None:
     assert not re.search(r"<script[^>]*\ssrc=", text)
     assert all(name in text for name in (*ids[:59], "theory", "learning", "newcomer", "60 nodes"))
     assert "<script>alert(1)" not in text
+    assert "lt;script" in text  # a page would else take an id for markup
     assert "<i>T" not in text
 
 
@@ -110,9 +111,11 @@ def test_auto_is_tsne_while_that_is_quick(
 
 
 def test_odd_names_do_not_upset_the_legend(tmp_path: Path) -> None:
-    names = np.array(["_hidden", "$x$ $", "n" * 80])[LABELS]
-    plot_map(VECTORS, names, tmp_path / "map.svg", method="pca", title="10$ & 20$")
+    names = np.array(["_hidden", r"$\nonsense$", "n" * 80])[LABELS]
+    plot_map(VECTORS, names, tmp_path / "map.svg", method="pca", title=r"10$ or \$20$")
     assert (tmp_path / "map.svg").stat().st_size > 5_000
+    assert plot._short("_hidden") == " _hidden"
+    assert len(plot._short("n" * 80)) == 24
 
 
 def hide(monkeypatch: pytest.MonkeyPatch, package: str) -> None:

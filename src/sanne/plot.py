@@ -261,36 +261,17 @@ def _short(name: str) -> str:
 
 
 def _draw_page(picture: _Map, path: Path) -> None:
-    objects = _plotly()
-    kind = objects.Scattergl if len(picture.points) > 5_000 else objects.Scatter
-    figure = objects.Figure()
+    figure = _plotly().Figure()
     names = np.array(picture.names, dtype=object)
-    ids = np.array([html.escape(name) for name in picture.ids], dtype=object)
-    size = float(np.clip(2 * np.sqrt(30_000 / len(names)) / 3, 4, 11))
-    groups = [*picture.classes, ""] if picture.has_legend else [None]
-    for group in groups:
+    named: set[str] = set()  # a class has one entry in the legend, for its newcomers as well
+    for group in [*picture.classes, ""] if picture.has_legend else [None]:
         for new in (False, True):
-            rows = np.flatnonzero(((names == group) if group is not None else True) & (picture.new == new))
-            if len(rows) == 0:
-                continue
-            figure.add_trace(
-                kind(
-                    x=picture.points[rows, 0].astype(np.float32),
-                    y=picture.points[rows, 1].astype(np.float32),
-                    mode="markers",
-                    name=html.escape(group or "no label") if group is not None else "nodes",
-                    legendgroup=group or "no label",
-                    showlegend=picture.has_legend and (not new or not (~picture.new & (names == group)).any()),
-                    marker={
-                        "size": size * (1.25 if new else 1),
-                        "color": picture.colours[rows].tolist(),
-                        "opacity": 1 if new else 0.8,
-                        "line": {"width": 1.2 if new else 0, "color": INK},
-                    },
-                    customdata=np.column_stack([ids[rows], [_hover(names[row], new) for row in rows]]),
-                    hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]}<extra></extra>",
-                )
-            )
+            chosen = (picture.new == new) & (True if group is None else names == group)
+            if chosen.any():
+                name = "nodes" if group is None else group or "no label"
+                legend = picture.has_legend and name not in named
+                figure.add_trace(_trace(picture, np.flatnonzero(chosen), name, new, legend))
+                named.add(name)
     figure.update_layout(
         title={"text": f"<b>{html.escape(picture.title)}</b><br><sup>{picture.subtitle}</sup>", "x": 0.02},
         template="plotly_white",
@@ -301,6 +282,30 @@ def _draw_page(picture: _Map, path: Path) -> None:
         margin={"l": 20, "r": 20, "t": 80, "b": 20},
     )
     figure.write_html(path, include_plotlyjs=True, full_html=True, div_id="map", default_height="100vh")
+
+
+def _trace(picture: _Map, rows: npt.NDArray[np.intp], name: str, new: bool, legend: bool) -> Any:
+    """The points of one class that are new, or those that are not."""
+    count = len(picture.points)
+    kind = _plotly().Scattergl if count > 5_000 else _plotly().Scatter
+    size = float(np.clip(115 / np.sqrt(count), 4, 11))
+    hover = [(html.escape(picture.ids[row]), _hover(picture.names[row], new)) for row in rows]
+    return kind(
+        x=picture.points[rows, 0].astype(np.float32),
+        y=picture.points[rows, 1].astype(np.float32),
+        mode="markers",
+        name=html.escape(name),
+        legendgroup=name,
+        showlegend=legend,
+        marker={
+            "size": size * (1.25 if new else 1),
+            "color": picture.colours[rows].tolist(),
+            "opacity": 1 if new else 0.8,
+            "line": {"width": 1.2 if new else 0, "color": INK},
+        },
+        customdata=hover,
+        hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]}<extra></extra>",
+    )
 
 
 def _hover(name: str, new: bool) -> str:

@@ -73,7 +73,7 @@ def score_links(
 def _similarities(rows: npt.NDArray[Any], pairs: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     parts = [pairs[start : start + _PAIRS_AT_ONCE] for start in range(0, len(pairs), _PAIRS_AT_ONCE)]
     values = [np.einsum("nd,nd->n", rows[part[:, 0]], rows[part[:, 1]]) for part in parts]
-    return np.concatenate(values).round(12)  # so that rounding does not order what is equal
+    return np.concatenate(values)
 
 
 def _ranks_in_pool(high: npt.NDArray[Any], low: npt.NDArray[Any]) -> npt.NDArray[Any]:
