@@ -18,9 +18,7 @@ def check_target(path: str | Path, *, folder: bool = False) -> Path:
     if not target.name:
         raise InputError(f"{path} cannot be written: name a {'folder' if folder else 'file'} inside it")
     if not parent.exists():
-        raise InputError(
-            f"cannot write {path}: there is no folder {parent}; make it first (mkdir -p {parent})"
-        )
+        raise InputError(f"cannot write {path}: there is no folder {parent}; make it first (mkdir -p {parent})")
     if not parent.is_dir():
         raise InputError(f"cannot write {path}: {parent} is a file, not a folder; choose another place")
     if not os.access(parent, os.W_OK | os.X_OK):

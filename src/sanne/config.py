@@ -289,18 +289,15 @@ _PAPER = Config().replace(
     num_negatives=512,
     negative_sampler="log-uniform",
     present_vectors="table",
-    epochs=10,
+    epochs=6,
     batch_size=64,
     learning_rate=1e-4,
     table_learning_rate=1e-4,
     fresh_walks=False,
     num_inference_walks=8,
 )
-RECIPES: dict[str, Config] = {
-    "paper": _PAPER,
-    "fast": Config(),
-    "best": Config(),
-}
+_FAST = Config().replace(epochs=4, steps_per_epoch=25, num_inference_walks=32)
+RECIPES: dict[str, Config] = {"paper": _PAPER, "fast": _FAST, "best": _FAST}
 
 
 def recipe_config(name: str) -> Config:

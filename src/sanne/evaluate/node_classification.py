@@ -2,7 +2,7 @@
 
 Vectors of any length are welcome: each set is divided by one number, the root mean square distance of its
 training rows from their mean, so that the grid of C means the same for every system. Nothing else is done
-to them; to scale every dimension, for one, would cost 6 to 11 points on smoothed text features.
+to them; to scale every dimension, for one, would cost 6 to 15 points on smoothed text features.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,0 +1,358 @@
+"""The command line: thin commands over the library. Results go to stdout, everything else to stderr."""
+
+import json
+import logging
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from sanne.errors import InputError, SanneError
+
+app = typer.Typer(
+    help="Vectors for the nodes of a graph, and for nodes that arrive later, without training again.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+data_app = typer.Typer(help="Public datasets: list them, or get one.", no_args_is_help=True)
+app.add_typer(data_app, name="data")
+
+notes = Console(stderr=True, highlight=False, soft_wrap=True)
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+Seed = Annotated[int, typer.Option(help="Same seed, same vectors.", min=0)]
+Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe.")]
+NodeTable = Annotated[Path | None, typer.Option(help="CSV, TSV or Parquet with a column id, features or text.")]
+Text = Annotated[list[str] | None, typer.Option(help="Column with documents; repeat it for several.")]
+Labels = Annotated[Path | None, typer.Option(help="Table with the columns id and label.")]
+ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that sanne fit wrote.")]
+Source = Annotated[
+    str, typer.Argument(metavar="SOURCE", help="A dataset (cora), an edge file, or a folder with edges.* and nodes.*")
+]
+Picture = Annotated[Path, typer.Option(help="map.png, .svg, .pdf, or .html for a page that shows ids.")]
+
+
+@app.command()
+def fit(
+    source: Source,
+    out: Annotated[Path, typer.Option(help="The model folder to write.")],
+    node_table: NodeTable = None,
+    text: Text = None,
+    features: Annotated[list[str] | None, typer.Option(help="Feature columns; default: every numeric one.")] = None,
+    label: Annotated[str | None, typer.Option(help="Column with classes; never a feature. Default: label.")] = None,
+    directed: Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")] = False,
+    recipe: Annotated[str, typer.Option(help="best, fast or paper.")] = "best",
+    seed: Seed = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last epoch of an interrupted fit.")] = False,
+    settings: Sets = None,
+    as_json: Json = False,
+) -> None:
+    """Learn from a graph and write a model folder."""
+    from sanne.estimator import SANNE
+    from sanne.experiments.model_source import ModelSource
+    from sanne.model.artifact import check_model_target
+
+    model = SANNE(recipe, settings=_parse_settings(settings), random_state=seed)
+    check_model_target(out)
+    origin = ModelSource.of(source, node_table=node_table, text=text, features=features, label=label, directed=directed)
+    started = time.perf_counter()
+    graph = origin.load()
+    notes.print(f"read {graph} in {time.perf_counter() - started:.1f} s")
+    checkpoint = out.with_name(out.name + ".checkpoint")
+    if checkpoint.exists() and not resume:
+        notes.print(f"starting over: {checkpoint} holds an unfinished fit (--resume goes on with it)")
+    started = time.perf_counter()
+    try:
+        model.fit(graph, checkpoint=checkpoint, resume=resume)
+    except KeyboardInterrupt:
+        kept = f"; --resume goes on from {checkpoint}" if checkpoint.exists() else ""
+        notes.print(f"interrupted{kept}")
+        raise typer.Exit(130) from None
+    seconds = time.perf_counter() - started
+    model.artifact_.record["source"] = origin.to_dict()
+    model.save(out)
+    checkpoint.unlink(missing_ok=True)
+    record = model.artifact_.record
+    result = {
+        "model": str(out),
+        "recipe": recipe,
+        "nodes": graph.num_nodes,
+        "edges": graph.num_edges,
+        "features": model.artifact_.feature_map.name,
+        "dim": model.embedding_.shape[1],
+        "epochs": len(record["losses"]),
+        "loss": round(record["losses"][-1], 4),
+        "train_seconds": record["seconds"],
+        "seconds": round(seconds, 2),
+        "seed": seed,
+    }
+    _show(result, as_json, f"wrote {out}")
+
+
+@app.command()
+def embed(
+    model: ModelFolder,
+    out: Annotated[Path, typer.Option(help="vectors.parquet, .npy, .csv, or .txt/.vec for word2vec text.")],
+    graph: Annotated[str | None, typer.Option(help="The graph as it is now. Default: the one fit read.")] = None,
+    node_table: NodeTable = None,
+    nodes: Annotated[Path | None, typer.Option(help="Text file with one node id a line. Default: all nodes.")] = None,
+    explain: Annotated[int, typer.Option(help="Name so many nodes that each vector drew on.", min=0)] = 0,
+    as_json: Json = False,
+) -> None:
+    """Vectors for nodes, seen in fit or new, read from walks over the graph as it is now."""
+    from sanne.estimator import SANNE
+    from sanne.experiments.model_source import ModelSource, read_node_list
+    from sanne.infer.vectors_file import check_output, write_vectors
+
+    check_output(out)
+    fitted = SANNE.load(model)
+    now = ModelSource.remembered(fitted).changed(graph, node_table).load()
+    wanted = None if nodes is None else read_node_list(nodes)
+    started = time.perf_counter()
+    found = fitted.embed(now, wanted, explain=explain)
+    seconds = time.perf_counter() - started
+    write_vectors(out, found.node_ids, found.vectors, found.spread, found.explanation)
+    result = {
+        "vectors": str(out),
+        "nodes": len(found.node_ids),
+        "dim": found.vectors.shape[1],
+        "seconds": round(seconds, 2),
+        "mean_spread": round(float(found.spread.mean()), 5) if len(found.spread) else None,
+    }
+    _show(result, as_json, f"wrote {out}")
+
+
+@app.command()
+def similar(
+    model: ModelFolder,
+    node_id: Annotated[str, typer.Argument(metavar="NODE_ID")],
+    k: Annotated[int, typer.Option("-k", help="How many.", min=1)] = 10,
+    graph: Annotated[str | None, typer.Option(help="The graph that has the node, if fit did not see it.")] = None,
+    node_table: NodeTable = None,
+    as_json: Json = False,
+) -> None:
+    """The nodes of the fitted graph nearest to a node."""
+    from sanne.estimator import SANNE
+    from sanne.experiments.model_source import ModelSource
+
+    fitted = SANNE.load(model)
+    if graph is not None or node_table is not None:
+        fitted.embed(ModelSource.remembered(fitted).changed(graph, node_table).load(), [node_id])
+    found = [{"id": _plain(other), "similarity": round(score, 4)} for other, score in fitted.similar(node_id, k)]
+    if as_json:
+        _print_json({"id": node_id, "similar": found})
+        return
+    table = Table("node", "similarity")
+    for row in found:
+        table.add_row(str(row["id"]), f"{row['similarity']:.4f}")
+    Console().print(table)
+
+
+@app.command()
+def evaluate(
+    model: ModelFolder,
+    task: Annotated[Literal["classify", "links", "communities"], typer.Option(help="What to judge.")] = "classify",
+    labels: Labels = None,
+    fraction: Annotated[float, typer.Option(help="links: share of the edges to hide.", min=0.01, max=0.9)] = 0.1,
+    communities: Annotated[int | None, typer.Option(help="communities: how many; default: the classes.", min=2)] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Judge the vectors of a model on its own graph. `links` fits again without the hidden edges."""
+    from sanne.estimator import SANNE
+    from sanne.experiments.judge import judge
+    from sanne.experiments.model_source import ModelSource
+
+    fitted = SANNE.load(model)
+    origin = ModelSource.remembered(fitted)
+    result = judge(fitted, origin, task, labels, fraction=fraction, communities=communities, seed=seed)
+    if as_json:
+        _print_json(result)
+        return
+    _print_pairs({name: value for name, value in result.items() if name != "splits"})
+
+
+@app.command()
+def plot(
+    model: ModelFolder,
+    out: Picture,
+    method: Annotated[Literal["auto", "tsne", "pca"], typer.Option(help="How to flatten the vectors.")] = "auto",
+    labels: Labels = None,
+    new: Annotated[Path | None, typer.Option(help="Vectors of newcomers (from sanne embed), to be marked.")] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Draw the vectors of a model as a map, coloured by class where classes are known."""
+    from sanne.estimator import SANNE
+    from sanne.experiments.judge import draw_model
+    from sanne.experiments.model_source import ModelSource
+    from sanne.plot import check_picture
+
+    check_picture(out)
+    fitted = SANNE.load(model)
+    count = draw_model(fitted, ModelSource.remembered(fitted), out, labels=labels, new=new, method=method, seed=seed)
+    _show({"map": str(out), "nodes": count}, as_json, f"wrote {out}")
+
+
+@data_app.command("list")
+def data_list(as_json: Json = False) -> None:
+    """The datasets that have a name."""
+    from sanne.datasets import CATALOG
+
+    if as_json:
+        _print_json({"datasets": [{"name": d.name, "description": d.description} for d in CATALOG.values()]})
+        return
+    table = Table("name", "what it is")
+    for dataset in CATALOG.values():
+        table.add_row(dataset.name, dataset.description)
+    Console().print(table)
+
+
+@data_app.command("get")
+def data_get(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: Json = False) -> None:
+    """Find or fetch a dataset, verify it, and say where it is."""
+    from sanne.datasets import fetch_dataset, load_dataset
+
+    place = fetch_dataset(name)
+    graph = load_dataset(name)
+    _show({"name": name, "folder": str(place), "nodes": graph.num_nodes, "edges": graph.num_edges}, as_json)
+
+
+@app.command()
+def reproduce(
+    what: Annotated[Literal["table2"], typer.Argument(metavar="table2", help="What of the paper to run again.")],
+    dataset: Annotated[str | None, typer.Option(help="cora, citeseer, pubmed, or several, by commas.")] = None,
+    setting: Annotated[str | None, typer.Option(help="transductive, inductive, or both by default.")] = None,
+    model: Annotated[str, typer.Option(help="sanne, smoothed, walk-mean, or several, by commas.")] = "sanne",
+    recipe: Annotated[str, typer.Option(help="The recipe of sanne.")] = "best",
+    features_from: Annotated[
+        Literal["present", "all"],
+        typer.Option(help="inductive: fit the feature map on present nodes, or on all texts as the paper did."),
+    ] = "present",
+    out: Annotated[Path, typer.Option(help="Folder of the result files; what is there is not run again.")] = Path(
+        "results"
+    ),
+    seed: Seed = 0,
+    settings: Sets = None,
+    as_json: Json = False,
+) -> None:
+    """Run the paper's table 2: accuracy over ten splits, settings chosen on validation."""
+    from sanne.experiments.table2 import DATASETS, SETTINGS, markdown, run_row
+
+    changes = _parse_settings(settings)
+    systems = [f"sanne-{recipe}" if name == "sanne" else name for name in model.split(",")]
+    rows = [
+        run_row(
+            system,
+            name,
+            which,  # type: ignore[arg-type]
+            out=out,
+            seed=seed,
+            features_from=features_from,
+            settings=changes,
+            report=notes.print,
+        )
+        for name in (dataset.split(",") if dataset else DATASETS)
+        for which in (setting.split(",") if setting else SETTINGS)
+        for system in systems
+    ]
+    if as_json:
+        _print_json({"rows": [row.to_dict() for row in rows]})
+        return
+    sys.stdout.write(markdown(rows))
+
+
+@app.command()
+def demo(
+    out: Picture = Path("map.png"),
+    recipe: Annotated[str, typer.Option(help="best, fast or paper.")] = "fast",
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Fit Cora without 1000 of its papers, let them arrive, judge the vectors, draw the map."""
+    from sanne.experiments.demo import run_demo
+    from sanne.plot import check_picture
+
+    check_picture(out)
+    result = run_demo(recipe=recipe, seed=seed, out=out, say=notes.print)
+    if as_json:
+        _print_json(result)
+        return
+    console = Console(highlight=False)
+    table = Table("accuracy, %", "present papers", "newcomers")
+    table.add_row("sanne", f"{result['present_accuracy']:.1f}", f"{result['new_accuracy']:.1f}")
+    table.add_row(
+        "untrained walk mean", f"{result['walk_mean_present_accuracy']:.1f}", f"{result['walk_mean_accuracy']:.1f}"
+    )
+    console.print(table)
+    table = Table("step", "seconds")
+    for step in ("load", "fit", "embed", "evaluate", "plot"):
+        table.add_row(step, f"{result[f'{step}_seconds']:.1f}")
+    console.print(table)
+    table = Table(f"papers like {result['example']} ({result['example_class']}), a newcomer", "class", "similarity")
+    for row in result["similar"]:
+        table.add_row(str(row["id"]), row["class"], f"{row['similarity']:.3f}")
+    console.print(table)
+    console.print(f"the map is in {result['map']}")
+
+
+def _parse_settings(pairs: list[str] | None) -> dict[str, Any] | None:
+    settings: dict[str, Any] = {}
+    for pair in pairs or []:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise InputError(f"--set {pair!r}: write it as name=value, as in --set epochs=3")
+        settings[name.strip().replace("-", "_")] = value.strip()
+    return settings or None
+
+
+def _show(result: dict[str, Any], as_json: bool, note: str | None = None) -> None:
+    if as_json:
+        _print_json(result)
+        return
+    if note:
+        notes.print(note)
+    _print_pairs(result)
+
+
+def _print_pairs(result: dict[str, Any]) -> None:
+    table = Table(show_header=False)
+    for name, value in result.items():
+        table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
+    Console().print(table)
+
+
+def _print_json(result: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(_finite(result), default=_plain) + "\n")
+
+
+def _finite(value: Any) -> Any:
+    """NaN has no place in JSON: null stands for it."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and value != value else value
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def main() -> None:
+    """Run a command; a user's mistake ends in one line on stderr and exit code 2."""
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    try:
+        app()
+    except SanneError as error:
+        notes.print(f"error: {error}", style="red", markup=False)
+        sys.exit(2)
+    except OSError as error:
+        notes.print(f"error: {error}", style="red", markup=False)
+        sys.exit(1)
