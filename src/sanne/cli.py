@@ -54,12 +54,15 @@ def fit(
     as_json: Json = False,
 ) -> None:
     """Learn from a graph and write a model folder."""
+    from sanne.config import recipe_config
     from sanne.estimator import SANNE
     from sanne.experiments.model_source import ModelSource
     from sanne.model.artifact import check_model_target
 
-    model = SANNE(recipe, settings=_parse_settings(settings), random_state=seed)
+    changes = _parse_settings(settings)
+    recipe_config(recipe).replace(**(changes or {}))  # wrong settings are refused before anything is read
     check_model_target(out)
+    model = SANNE(recipe, settings=changes, random_state=seed)
     origin = ModelSource.of(source, node_table=node_table, text=text, features=features, label=label, directed=directed)
     started = time.perf_counter()
     graph = origin.load()
@@ -324,6 +327,8 @@ def _show(result: dict[str, Any], as_json: bool, note: str | None = None) -> Non
 def _print_pairs(result: dict[str, Any]) -> None:
     table = Table(show_header=False)
     for name, value in result.items():
+        if value is None:
+            continue
         table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
     Console().print(table)
 

@@ -121,7 +121,8 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         new_row = None if latest is None else _row_of(latest.node_ids, node)
         if latest is None or new_row is None:
             raise UnknownNodeError(
-                f"node {node!r} was not in the fitted graph; embed it first with transform(graph, nodes=[{node!r}])"
+                f"node {node!r} was not in the fitted graph: embed it first with transform(graph, nodes=[{node!r}]), "
+                "or name the graph that has it (--graph on the command line)"
             )
         return most_similar(self.node_ids_, self.embedding_, latest.vectors[new_row], k)
 

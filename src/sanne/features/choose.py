@@ -5,7 +5,7 @@ from typing import Any, Protocol
 import scipy.sparse as sp
 
 from sanne.config import FeatureConfig
-from sanne.errors import InputError, ModelFolderError
+from sanne.errors import InputError
 from sanne.features.attributes import Standardised
 from sanne.features.doc2vec import Doc2VecMap
 from sanne.features.structure import NeighbourProfile
@@ -58,6 +58,6 @@ def fit_features(graph: Graph, config: FeatureConfig, seed: int) -> FeatureMap:
 def restore_features(name: str, description: dict[str, Any], arrays: dict[str, FloatArray]) -> FeatureMap:
     """The map that was saved under `name`."""
     if name not in _MAPS:
-        raise ModelFolderError(f"the model reads features by {name!r}, which this version does not know")
+        raise InputError(f"the model reads features by {name!r}, which this version does not know")
     restored: FeatureMap = _MAPS[name].from_state(description, arrays)
     return restored

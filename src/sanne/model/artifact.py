@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import platform
+import shutil
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -43,6 +44,7 @@ class Artifact:
         tensors |= {f"features/{name}": torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()}
         save_file(tensors, folder / "model.safetensors")
         _write_json(folder / "features.json", {"name": self.feature_map.name, "state": description})
+        shutil.copymode(folder / "features.json", folder / "model.safetensors")  # safetensors lets nobody else read
         files = {name: _digest(folder / name) for name in _FILES if (folder / name).is_file()}
         _write_json(
             folder / "config.json",
