@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from safetensors.numpy import load_file, save_file
 
 from sanne.config import FeatureConfig
-from sanne.errors import InputError, ModelFolderError
+from sanne.errors import InputError
 from sanne.features.choose import choose_features, fit_features, restore_features
 from sanne.graph.csr import Graph
 
@@ -84,5 +84,5 @@ def test_parts_that_do_not_fit_together_are_refused() -> None:
 
 
 def test_a_map_of_a_later_version_is_named() -> None:
-    with pytest.raises(ModelFolderError, match="'telepathy'"):
+    with pytest.raises(InputError, match="'telepathy'"):
         restore_features("telepathy", {}, {})
