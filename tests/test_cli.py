@@ -1,0 +1,278 @@
+"""The command line as a user meets it: real processes for the main road, one process for the many wrong turns."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sanne.cli import main
+from sanne.estimator import SANNE
+from sanne.infer.vectors_file import read_vectors
+
+TOPICS = ("graph walks nodes edges", "protein cells folding genes", "market prices trade money")
+TINY = {"epochs": 2, "steps_per_epoch": 3, "batch_size": 32, "dim": 16, "num_heads": 2, "cluster_seeds": 2}
+SETS = [part for name, value in TINY.items() for part in ("--set", f"{name}={value}")]
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+def write_tables(folder: Path, count: int, prefix: str = "") -> None:
+    """A ring of papers per topic; the last two papers are newcomers of the larger tables."""
+    edges = [(i, (i + 3) % count) for i in range(count)]
+    (folder / f"{prefix}edges.csv").write_text(
+        "src,dst\n" + "".join(f"paper-{a},paper-{b}\n" for a, b in edges), encoding="utf-8"
+    )
+    (folder / f"{prefix}nodes.csv").write_text(
+        "id,abstract,label\n" + "".join(f'paper-{i},"{TOPICS[i % 3]}, and more",topic {i % 3}\n' for i in range(count)),
+        encoding="utf-8",
+    )
+
+
+@pytest.fixture
+def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user's folder with a small graph and a larger one of a later day."""
+    write_tables(tmp_path, 30)
+    write_tables(tmp_path, 33, "bigger_")
+    (tmp_path / "new.txt").write_text("paper-30\npaper-31\n\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command in this process: (exit code, stdout, stderr)."""
+
+    def call(*arguments: Any) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["sanne", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        return int(ended.value.code or 0), captured.out, captured.err
+
+    return call
+
+
+def sanne(*arguments: Any, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "sanne", *map(str, arguments)]
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+
+
+def fit_arguments(out: str = "m", *more: Any) -> list[Any]:
+    return ["fit", "edges.csv", "--node-table", "nodes.csv", "--text", "abstract", "--out", out, *SETS, *more]
+
+
+# The main road, as processes
+
+
+def test_fit_then_embed_newcomers_from_larger_tables(tables: Path) -> None:
+    fitted = sanne(*fit_arguments("m/", "--json"), cwd=tables)
+    assert fitted.returncode == 0, fitted.stderr
+    summary = json.loads(fitted.stdout)
+    assert (summary["nodes"], summary["edges"], summary["dim"]) == (30, 30, 32)
+    assert sorted(path.name for path in (tables / "m").iterdir()) == [
+        "README.md", "config.json", "features.json", "model.safetensors", "vectors.parquet",
+    ]  # fmt: skip
+    assert not list(tables.glob("*.checkpoint"))
+    embedded = sanne(
+        *("embed", "m/", "--graph", "bigger_edges.csv", "--node-table", "bigger_nodes.csv"),
+        *("--nodes", "new.txt", "--out", "v.parquet", "--explain", "3"),
+        cwd=tables,
+    )
+    assert embedded.returncode == 0, embedded.stderr
+    table = pq.read_table(tables / "v.parquet")
+    assert table.column("id").to_pylist() == ["paper-30", "paper-31"]
+    assert table.schema.field("embedding").type == pa.list_(pa.float32(), 32)
+    assert np.isfinite(np.array(table.column("embedding").to_pylist())).all()
+    assert all(spread >= 0 for spread in table.column("spread").to_pylist())
+    assert len(table.column("explanation").to_pylist()[0]) == 3
+
+
+def test_an_interrupted_fit_resumes_to_the_same_vectors(tables: Path) -> None:
+    slow = [*SETS, "--set", "epochs=40", "--set", "steps_per_epoch=30"]
+    command = ["fit", "edges.csv", "--node-table", "nodes.csv", "--text", "abstract", *slow]
+    whole = sanne(*command, "--out", "whole", cwd=tables)
+    assert whole.returncode == 0, whole.stderr
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sanne", *command, "--out", "parts"], cwd=tables, stderr=subprocess.PIPE, text=True
+    )
+    checkpoint = tables / "parts.checkpoint"
+    while not checkpoint.exists():
+        assert process.poll() is None, "it ended before the first checkpoint"
+        time.sleep(0.02)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "--resume" in errors
+    assert not (tables / "parts").exists()
+    resumed = sanne(*command, "--out", "parts", "--resume", cwd=tables)
+    assert resumed.returncode == 0, resumed.stderr
+    np.testing.assert_array_equal(SANNE.load(tables / "parts").embedding_, SANNE.load(tables / "whole").embedding_)
+    assert not checkpoint.exists()
+
+
+def test_help_answers_without_torch() -> None:
+    code = "import sys, sanne.cli; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# More commands, in this process
+
+
+def test_similar_evaluate_plot_and_embed_read_the_model_folder(tables: Path, run: Run) -> None:
+    assert run(*fit_arguments())[0] == 0
+    code, out, _ = run("similar", "m", "paper-3", "-k", 4, "--json")
+    found = json.loads(out)["similar"]
+    assert code == 0
+    assert len(found) == 4
+    assert found[0]["similarity"] >= found[-1]["similarity"]
+    code, out, _ = run(
+        *("similar", "m", "paper-31", "--graph", "bigger_edges.csv", "--node-table", "bigger_nodes.csv", "--json")
+    )
+    assert code == 0
+    assert len(json.loads(out)["similar"]) == 10
+    code, out, _ = run("evaluate", "m", "--json")
+    scores = json.loads(out)
+    assert code == 0
+    assert len(scores["splits"]) == 10
+    assert scores["mean"] > 90
+    code, out, _ = run("evaluate", "m", "--task", "communities", "--json")
+    assert code == 0
+    assert json.loads(out)["nmi"] > 0.5
+    code, out, _ = run("evaluate", "m", "--task", "links", "--fraction", 0.2, "--json")
+    assert code == 0
+    assert 0 <= json.loads(out)["auc"] <= 1
+    assert run("plot", "m", "--out", "map.png")[0] == 0
+    assert (tables / "map.png").read_bytes().startswith(b"\x89PNG")
+    assert run("embed", "m", "--out", "all.csv")[0] == 0
+    again = read_vectors(tables / "all.csv")
+    np.testing.assert_allclose(again.vectors, SANNE.load("m").embedding_, atol=1e-5)
+
+
+def test_labels_may_come_in_a_table_of_their_own(tables: Path, run: Run) -> None:
+    assert run(*fit_arguments())[0] == 0
+    rows = "".join(f"paper-{i},{'abc'[i % 3]}\n" for i in range(29))
+    (tables / "labels.csv").write_text("id,label\n" + rows, encoding="utf-8")
+    code, out, _ = run("evaluate", "m", "--labels", "labels.csv", "--json")
+    assert code == 0
+    assert json.loads(out)["mean"] > 90
+    (tables / "labels.csv").write_text("id,class\npaper-1,a\n", encoding="utf-8")
+    code, _, err = run("evaluate", "m", "--labels", "labels.csv")
+    assert code == 2
+    assert "columns id and label" in err
+
+
+def test_data_list_names_the_datasets(run: Run) -> None:
+    code, out, _ = run("data", "list", "--json")
+    assert code == 0
+    names = {dataset["name"] for dataset in json.loads(out)["datasets"]}
+    assert names == {"cora", "citeseer", "pubmed", "blogcatalog", "ca-astroph"}
+
+
+# Wrong turns: exit code 2, a line or two that say what to do, nothing half-written
+
+WRONG_FITS = {
+    "missing file": (["fit", "nowhere.csv", "--out", "x"], "nowhere.csv"),
+    "unknown text column": (
+        ["fit", "edges.csv", "--node-table", "nodes.csv", "--text", "abstrct", "--out", "x"],
+        "did you mean 'abstract'",
+    ),
+    "unknown recipe": (["fit", "edges.csv", "--out", "x", "--recipe", "nope"], "best, fast, paper"),
+    "unknown setting": (["fit", "edges.csv", "--out", "x", "--set", "walk_lenth=3"], "did you mean 'walk_length'"),
+    "setting of the wrong type": (["fit", "edges.csv", "--out", "x", "--set", "epochs=many"], "whole number"),
+    "setting without a value": (["fit", "edges.csv", "--out", "x", "--set", "epochs"], "name=value"),
+    "no folder to write in": (["fit", "edges.csv", "--out", "no/such/x"], "mkdir"),
+    "no out": (["fit", "edges.csv"], "--out"),
+    "unknown option": (["fit", "edges.csv", "--out", "x", "--colour"], "--colour"),
+    "unknown dataset": (["data", "get", "corra"], "cora"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_FITS)
+def test_a_wrong_turn_says_what_to_do(name: str, tables: Path, run: Run) -> None:
+    arguments, expected = WRONG_FITS[name]
+    before = sorted(tables.iterdir())
+    code, out, err = run(*arguments)
+    assert code == 2
+    assert expected in err
+    assert "Traceback" not in err
+    assert out == ""
+    assert sorted(tables.iterdir()) == before
+
+
+BAD_TABLES = {
+    "ragged row": ("edges.csv", b"src,dst\na,b\na,b,c,d\n", "line 3"),
+    "not UTF-8": ("edges.csv", b"src,dst\na,b\n\xff\xfe,b\n", "line 3"),
+    "no row in the node table": ("edges.csv", b"src,dst\npaper-1,paper-2\npaper-1,ghost\n", "'ghost'"),
+    "not a number": ("nodes.csv", b"id,x\npaper-1,1\npaper-2,nan\n", "paper-2"),
+    "infinite": ("nodes.csv", b"id,x\npaper-1,inf\npaper-2,1\n", "paper-1"),
+    "empty": ("edges.csv", b"", "edges.csv"),
+    "no edges": ("edges.csv", b"src,dst\n", "no edges"),
+    "only self-loops": ("edges.csv", b"src,dst\npaper-1,paper-1\n", "no edges"),
+    "wrong columns": ("edges.csv", b"from,to\na,b\n", "src,dst"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_a_bad_table_is_named_with_its_place(name: str, tables: Path, run: Run) -> None:
+    (tables / "edges.csv").write_text("src,dst\npaper-1,paper-2\n", encoding="utf-8")
+    (tables / "nodes.csv").write_text("id,x\npaper-1,1\npaper-2,2\n", encoding="utf-8")
+    file, content, expected = BAD_TABLES[name]
+    (tables / file).write_bytes(content)
+    code, _, err = run("fit", "edges.csv", "--node-table", "nodes.csv", "--out", "x", *SETS)
+    assert code == 2
+    assert expected in err
+    assert "Traceback" not in err
+    assert len(err.strip().splitlines()) <= 3
+    assert not (tables / "x").exists()
+    assert not list(tables.glob(".*"))
+
+
+def test_a_bad_model_folder_is_refused(tables: Path, run: Run) -> None:
+    assert run(*fit_arguments())[0] == 0
+    assert run("embed", "nothing", "--out", "v.parquet")[0] == 2
+    header = json.loads((tables / "m/config.json").read_text(encoding="utf-8"))
+    (tables / "m/config.json").write_text(json.dumps(header | {"format_version": 99}), encoding="utf-8")
+    code, _, err = run("embed", "m", "--out", "v.parquet")
+    assert code == 2
+    assert "newer" in err
+    (tables / "m/config.json").write_text(json.dumps(header), encoding="utf-8")
+    weights = (tables / "m/model.safetensors").read_bytes()
+    (tables / "m/model.safetensors").write_bytes(weights[:-10])
+    code, _, err = run("similar", "m", "paper-1")
+    assert code == 2
+    assert "damaged" in err
+    os.remove(tables / "m/model.safetensors")  # noqa: PTH107
+    code, _, err = run("plot", "m", "--out", "map.png")
+    assert code == 2
+    assert "missing" in err
+    assert not list(tables.glob("v.*")) + list(tables.glob("map.*"))
+
+
+def test_a_graph_that_does_not_suit_the_model_is_refused(tables: Path, run: Run) -> None:
+    (tables / "edges.csv").write_text("src,dst\na,b\nb,c\n", encoding="utf-8")
+    (tables / "nodes.csv").write_text("id,x,y\na,1,2\nb,2,3\nc,3,4\n", encoding="utf-8")
+    assert run("fit", "edges.csv", "--node-table", "nodes.csv", "--out", "m", *SETS)[0] == 0
+    (tables / "nodes.csv").write_text("id,x\na,1\nb,2\nc,3\n", encoding="utf-8")
+    code, _, err = run("embed", "m", "--out", "v.parquet")
+    assert code == 2
+    assert "1 feature columns" in err
+    assert "fitted on 2" in err
+    code, _, err = run("embed", "m", "--graph", "edges.csv", "--nodes", "missing.txt", "--out", "v.parquet")
+    assert code == 2
+    assert "missing.txt" in err
+    (tables / "ids.txt").write_text("ghost\n", encoding="utf-8")
+    (tables / "nodes.csv").write_text("id,x,y\na,1,2\nb,2,3\nc,3,4\n", encoding="utf-8")
+    code, _, err = run("embed", "m", "--nodes", "ids.txt", "--out", "v.parquet")
+    assert code == 2
+    assert "'ghost'" in err
+    assert not (tables / "v.parquet").exists()
