@@ -77,9 +77,7 @@ def test_failed_folder_leaves_the_old_one(tmp_path: Path) -> None:
     assert names(tmp_path) == ["model"]
 
 
-def test_failed_second_rename_brings_the_old_folder_back(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_second_rename_brings_the_old_folder_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "model"
     with replaced_folder(target) as part:
         (part / "a").write_text("old")

@@ -20,7 +20,15 @@ from sanne.estimator import SANNE
 from sanne.infer.vectors_file import read_vectors
 
 TOPICS = ("graph walks nodes edges", "protein cells folding genes", "market prices trade money")
-TINY = {"epochs": 2, "steps_per_epoch": 3, "batch_size": 32, "dim": 16, "num_heads": 2, "cluster_seeds": 2}
+TINY = {
+    "threads": 1,
+    "epochs": 2,
+    "steps_per_epoch": 3,
+    "batch_size": 32,
+    "dim": 16,
+    "num_heads": 2,
+    "cluster_seeds": 2,
+}
 SETS = [part for name, value in TINY.items() for part in ("--set", f"{name}={value}")]
 
 Run = Callable[..., tuple[int, str, str]]
@@ -98,7 +106,7 @@ def test_fit_then_embed_newcomers_from_larger_tables(tables: Path) -> None:
 
 
 def test_an_interrupted_fit_resumes_to_the_same_vectors(tables: Path) -> None:
-    slow = [*SETS, "--set", "epochs=40", "--set", "steps_per_epoch=30"]
+    slow = [*SETS, "--set", "epochs=12", "--set", "steps_per_epoch=10", "--set", "threads=1"]
     command = ["fit", "edges.csv", "--node-table", "nodes.csv", "--text", "abstract", *slow]
     whole = sanne(*command, "--out", "whole", cwd=tables)
     assert whole.returncode == 0, whole.stderr

@@ -22,7 +22,7 @@ class FeatureConfig:
     idf_power: float = 1.0  # 1: full idf, 0: none
     max_words: int = 50_000  # most frequent words kept when text is read
     doc2vec_epochs: int = 100
-    feature_scale: float = 1.0  # length given to every feature vector after normalisation
+    feature_scale: float = 1.0  # length of a feature vector (Doc2Vec keeps its own)
 
     def __post_init__(self) -> None:
         _check_fields(self)

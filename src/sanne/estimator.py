@@ -92,11 +92,12 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
 
         >>> model.transform(bigger_graph, nodes=["paper-9001"])
         """
-        found = self.embed(graph, nodes, explain=10 if explain is True else int(explain))
+        found = self.embed(graph, nodes, explain=explain)
         return found if explain else found.vectors
 
     def embed(self, graph: Any, nodes: Iterable[Any] | None = None, *, explain: int = 0) -> Embedding:
-        """Like `transform`, with ids, vectors, spread and (for `explain` > 0) the nodes that each drew on."""
+        """Like `transform`, with ids, vectors, spread and, if `explain`, the nodes that each drew on (True: ten)."""
+        explain = 10 if explain is True else int(explain)
         graph = graph if isinstance(graph, Graph) else load_graph(graph)
         found = embed(self._fitted(), graph, nodes, explain=explain, progress=self.progress)
         self._latest = found  # so that `similar` knows the newcomers; no fitted attribute changes

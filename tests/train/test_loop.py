@@ -12,11 +12,12 @@ from safetensors.torch import load_file, save_file
 
 from planted import planted_graph, tiny_config
 from sanne.config import Config
+from sanne.device import choose_device, torch_threads
 from sanne.errors import InputError, SanneError
 from sanne.model.distil import ClusterDistillation
 from sanne.model.sanne import WalkModel
 from sanne.train.checkpoint import Progress
-from sanne.train.loop import Run, choose_device, make_optimisers, set_learning_rates, torch_threads, train
+from sanne.train.loop import Run, make_optimisers, set_learning_rates, train
 
 GRAPH = planted_graph()
 OBJECTIVES = ["neighbours", "distil"]

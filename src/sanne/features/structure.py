@@ -53,10 +53,11 @@ class NeighbourProfile:
 
 def _profiles(graph: Graph, nodes: IntArray | None, known_ids: list[Any]) -> Any:
     """A CSR matrix (nodes, known nodes): one for the node itself and for each neighbour."""
-    adjacency = graph.adjacency("both").to_scipy()
-    adjacency.data = np.ones_like(adjacency.data)
-    profile = adjacency + sp.identity(graph.num_nodes, dtype=np.float32, format="csr")
-    profile = profile.tocsr() if nodes is None else profile.tocsr()[nodes]
+    chosen = np.arange(graph.num_nodes) if nodes is None else np.asarray(nodes)
+    neighbours = graph.adjacency("both").to_scipy()[chosen]
+    neighbours.data = np.ones_like(neighbours.data)
+    itself = sp.csr_matrix((np.ones(len(chosen), np.float32), (np.arange(len(chosen)), chosen)), neighbours.shape)
+    profile = neighbours + itself
     same_kind = graph.has_integer_ids == (bool(known_ids) and isinstance(known_ids[0], int))
     known = pa.array(known_ids if same_kind else [str(item) for item in known_ids])
     here = pa.array(graph.node_ids if same_kind else graph.node_ids.astype(str))

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import torch
 from tqdm import tqdm
 
+from sanne.device import torch_threads
 from sanne.errors import InputError
 from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.model.artifact import Artifact
@@ -61,7 +62,7 @@ def embed(
     at_once = max(1, _WALKS_AT_ONCE // num_walks)
     bar = tqdm(total=len(chosen), desc="embedding", unit="node", disable=None if progress is None else not progress)
     artifact.model.eval()
-    with bar, torch.inference_mode():
+    with bar, torch_threads(config.train.threads), torch.inference_mode():
         for first in range(0, len(chosen), at_once):
             part = slice(first, first + at_once)
             walks = sampler.walks_of_each(chosen[part], num_walks)

@@ -1,10 +1,9 @@
 """The training loop, whole and visible."""
 
-import contextlib
 import logging
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from tqdm import tqdm
 
 from sanne.atomic import check_target
 from sanne.config import Config, TrainConfig
+from sanne.device import choose_device, torch_threads
 from sanne.errors import InputError, SanneError
 from sanne.graph.csr import Adjacency, FloatArray
 from sanne.model.distil import ClusterDistillation, Teacher
@@ -92,7 +92,7 @@ def train(
                         optimiser.zero_grad(set_to_none=True)
                     loss.backward()
                     if config.train.gradient_clip:
-                        torch.nn.utils.clip_grad_norm_(model.encoder.parameters(), config.train.gradient_clip)
+                        torch.nn.utils.clip_grad_norm_(dense_parameters(model), config.train.gradient_clip)
                     for optimiser in optimisers:
                         optimiser.step()
                     losses += loss.detach().cpu()
@@ -159,12 +159,15 @@ def _restore(
 
 def make_optimisers(model: WalkModel, config: TrainConfig) -> list[torch.optim.Optimizer]:
     """Adam for the encoder and heads; for a node table its own Adam that updates only the rows touched."""
-    table = model.objective.table if isinstance(model.objective, NeighbourSoftmax) else None
-    dense = [parameter for parameter in model.parameters() if parameter is not table]
-    optimisers: list[torch.optim.Optimizer] = [torch.optim.Adam(dense, lr=config.learning_rate)]
-    if table is not None:
-        optimisers.append(torch.optim.SparseAdam([table], lr=config.table_learning_rate))
+    optimisers: list[torch.optim.Optimizer] = [torch.optim.Adam(dense_parameters(model), lr=config.learning_rate)]
+    if isinstance(model.objective, NeighbourSoftmax):
+        optimisers.append(torch.optim.SparseAdam([model.objective.table], lr=config.table_learning_rate))
     return optimisers
+
+
+def dense_parameters(model: WalkModel) -> list[torch.nn.Parameter]:
+    """All parameters but the node table, whose gradient is sparse."""
+    return [parameter for name, parameter in model.named_parameters() if name != "objective.table"]
 
 
 def set_learning_rates(optimisers: list[torch.optim.Optimizer], config: TrainConfig, done: float) -> None:
@@ -173,30 +176,3 @@ def set_learning_rates(optimisers: list[torch.optim.Optimizer], config: TrainCon
     for optimiser, rate in zip(optimisers, (config.learning_rate, config.table_learning_rate), strict=False):
         for group in optimiser.param_groups:
             group["lr"] = rate * factor
-
-
-def choose_device(name: str) -> torch.device:
-    """The device to train on; `auto` takes cuda, then mps, then the CPU."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-        torch.empty(1, device=device)
-        known = device.type in ("cpu", "cuda", "mps")
-    except (RuntimeError, AssertionError):
-        known = False
-    if not known:
-        raise InputError(f"device {name!r} is not there: use auto, cpu, cuda or mps")
-    return device
-
-
-@contextlib.contextmanager
-def torch_threads(count: int) -> Iterator[None]:
-    """Let torch use `count` threads inside the block; 0 leaves its own choice."""
-    before = torch.get_num_threads()
-    if count:
-        torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
