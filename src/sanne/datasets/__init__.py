@@ -2,7 +2,7 @@
 
 from sanne.datasets.catalog import CATALOG, Dataset, dataset_names
 from sanne.datasets.fetch import locate_dataset
-from sanne.datasets.read import fetch_dataset, load_dataset
+from sanne.datasets.read import fetch_dataset, load_dataset, named_classes
 from sanne.datasets.splits import Splits, load_splits, seeded_splits
 
 __all__ = [
@@ -14,5 +14,6 @@ __all__ = [
     "load_dataset",
     "load_splits",
     "locate_dataset",
+    "named_classes",
     "seeded_splits",
 ]

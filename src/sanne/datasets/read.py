@@ -2,8 +2,10 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sanne.datasets.catalog import Dataset, find_dataset
 from sanne.datasets.fetch import locate_dataset
@@ -51,3 +53,12 @@ def _number_classes(graph: Graph, dataset: Dataset) -> Graph:
         raise DatasetError(f"{dataset.name}: unknown class {min(unknown)!r}")
     labels = np.array([numbers[label] for label in graph.labels], dtype=np.int64)
     return dataclasses.replace(graph, labels=labels)
+
+
+def named_classes(name: str, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Class numbers as words, for people to read, where the names are known; other labels as they are."""
+    names = find_dataset(name).classes
+    if not names or labels.ndim != 1:
+        return labels
+    readable = np.array([*(word.replace("_", " ") for word in names), ""], dtype=object)
+    return readable[labels]  # -1, no class, takes the last

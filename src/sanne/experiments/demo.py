@@ -10,7 +10,7 @@ import numpy as np
 
 from sanne.baselines.interface import Snapshot
 from sanne.baselines.walk_mean import WalkMean
-from sanne.datasets import load_dataset, load_splits
+from sanne.datasets import load_dataset, load_splits, named_classes
 from sanne.estimator import SANNE
 from sanne.evaluate.node_classification import score_split
 from sanne.graph.csr import FloatArray, Graph, IntArray
@@ -76,9 +76,10 @@ def run_demo(
     present = np.setdiff1d(np.arange(task.graph.num_nodes), task.new)
     order = np.concatenate([present, task.new])
     assert task.graph.labels is not None
+    classes = named_classes(dataset, task.graph.labels)
     plot_map(
         np.concatenate([model.embedding_, newcomers.vectors]),
-        task.graph.labels[order],
+        classes[order],
         out,
         new=np.arange(len(order)) >= len(present),
         node_ids=task.graph.node_ids[order],
@@ -86,7 +87,8 @@ def run_demo(
         seed=seed,
     )
     plot_seconds = time.perf_counter() - started
-    example = newcomers.node_ids[0]
+    example = newcomers.node_ids[:1].tolist()[0]
+    similar = model.similar(example, k=10)
     return {
         "dataset": dataset,
         "recipe": recipe,
@@ -102,11 +104,11 @@ def run_demo(
         "embed_seconds": round(embed_seconds, 2),
         "evaluate_seconds": round(evaluate_seconds, 2),
         "plot_seconds": round(plot_seconds, 2),
-        "example": example.item() if hasattr(example, "item") else example,
-        "example_class": _class_name(task.graph, int(task.new[0])),
+        "example": example,
+        "example_class": str(classes[task.new[0]]),
         "similar": [
-            {"id": i.item() if hasattr(i, "item") else i, "similarity": round(s, 4), "class": c}
-            for i, s, c in _similar(model, task, example)
+            {"id": other, "similarity": round(score, 4), "class": str(classes[node])}
+            for (other, score), node in zip(similar, task.graph.nodes_of([i for i, _ in similar]), strict=True)
         ],
         "map": str(out),
     }
@@ -131,16 +133,3 @@ def walk_means(task: Task, seed: int) -> tuple[FloatArray, FloatArray]:
 
     WalkMean().fit(task.before, seed, None, consider)
     return vectors[0], vectors[1]
-
-
-def _similar(model: SANNE, task: Task, node_id: Any) -> list[tuple[Any, float, str]]:
-    found = model.similar(node_id, k=10)
-    nodes = task.graph.nodes_of([other for other, _ in found])
-    return [
-        (other, score, _class_name(task.graph, int(node))) for (other, score), node in zip(found, nodes, strict=True)
-    ]
-
-
-def _class_name(graph: Graph, node: int) -> str:
-    assert graph.labels is not None
-    return str(graph.labels[node])

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sanne.datasets import load_splits, seeded_splits
+from sanne.datasets import load_splits, named_classes, seeded_splits
 from sanne.errors import InputError
 from sanne.estimator import SANNE
 from sanne.evaluate.clustering import score_communities
@@ -115,6 +115,8 @@ def draw_model(
     is_new = np.zeros(len(ids), bool)
     if classes is not None and classes.ndim != 1:
         classes = None
+    if classes is not None and labels is None and origin.dataset:
+        classes = named_classes(origin.dataset, classes)
     if new is not None:
         arrived = read_vectors(new)
         if arrived.vectors.shape[1] != vectors.shape[1]:
