@@ -11,5 +11,5 @@ TABLE2: dict[str, dict[str, dict[str, tuple[float, float]]]] = {
 
 def table2_figure(system: str, dataset: str, setting: str) -> tuple[float, float] | None:
     """The paper's mean and deviation for a system, if it has one."""
-    name = "sanne" if system.startswith("sanne-") else system
+    name = "sanne" if system.startswith("sanne") else system
     return TABLE2.get(name, {}).get(setting, {}).get(dataset)

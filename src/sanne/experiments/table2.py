@@ -41,6 +41,10 @@ class Row:
     paper: float | None
     paper_std: float | None
 
+    @property
+    def name(self) -> str:
+        return self.model if self.recipe is None else f"{self.model}-{self.recipe}"
+
     def to_dict(self) -> dict[str, Any]:
         return dict(self.__dict__)
 
@@ -111,18 +115,39 @@ def summarise(results: list[dict[str, Any]]) -> Row:
 
 
 def markdown(rows: list[Row]) -> str:
-    """The rows as a Markdown table."""
+    """The rows as two Markdown tables: accuracies side by side, the best of a column in bold; then the details."""
+    return _side_by_side(rows) + "\n" + _details(rows)
+
+
+def _side_by_side(rows: list[Row]) -> str:
+    cells = {(row.name, row.dataset, row.setting): row for row in rows}
+    columns = [(d, s) for s in SETTINGS for d in DATASETS if any((r.dataset, r.setting) == (d, s) for r in rows)]
+    titles = [f"{dataset.capitalize()}{', new' if setting == 'inductive' else ''}" for dataset, setting in columns]
+    lines = ["| | " + " | ".join(titles) + " |", "|---|" + "---|" * len(columns)]
+    for name in dict.fromkeys(row.name for row in rows):
+        line = []
+        for column in columns:
+            row = cells.get((name, *column))
+            best = max(r.mean for r in rows if (r.dataset, r.setting) == column)
+            mark = "**" if row is not None and row.mean == best else ""
+            line.append("" if row is None else f"{mark}{row.mean:.2f}{mark} ± {row.std:.2f}")
+        lines.append(f"| {name} | {' | '.join(line)} |")
+    printed = [table2_figure("sanne", *column) for column in columns]
+    figures = ["" if figure is None else f"{figure[0]:.2f} ± {figure[1]:.2f}" for figure in printed]
+    lines.append(f"| *SANNE, as the paper prints it* | {' | '.join(figures)} |")
+    return "\n".join(lines) + "\n"
+
+
+def _details(rows: list[Row]) -> str:
     lines = [
-        "| system | dataset | setting | mean ± std | the paper | validation | seconds | splits | features from |",
+        "| system | dataset | setting | validation | seconds a training | trainings | splits | features from | seed |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for row in rows:
-        name = row.model if row.recipe is None else f"sanne-{row.recipe}"
-        paper = "" if row.paper is None else f"{row.paper:.2f} ± {row.paper_std:.2f}"
-        lines.append(
-            f"| {name} | {row.dataset} | {row.setting} | {row.mean:.2f} ± {row.std:.2f} | {paper} | "
-            f"{row.validation:.2f} | {row.train_seconds:.1f} | {row.splits_source} | {row.features_from} |"
-        )
+    lines += [
+        f"| {row.name} | {row.dataset} | {row.setting} | {row.validation:.2f} | {row.train_seconds:.1f} | "
+        f"{row.trainings} | {row.splits_source} | {row.features_from} | {row.seed} |"
+        for row in rows
+    ]
     return "\n".join(lines) + "\n"
 
 
