@@ -74,13 +74,15 @@ def slow_biased_step(adjacency: Adjacency, previous: int, node: int, p: float, q
         return neighbours[0] if neighbours else node
     limit = max(1.0, 1.0 / q)
     sums = np.cumsum(weights)
-    extra = 0.0
-    if previous in neighbours:
-        extra = max(0.0, 1.0 / p - limit) * weights[neighbours.index(previous)]
+    extra = max(0.0, 1.0 / p - limit)
+    if adjacency.weights is not None:
+        extra *= weights[neighbours.index(previous)] if previous in neighbours else 0.0
     while True:
         point = draws.fraction() * (limit * sums[-1] + extra)
         if extra > 0 and point >= limit * sums[-1]:
-            return previous
+            if previous in neighbours:
+                return previous
+            continue
         found = int(np.searchsorted(sums, point / limit, side="right"))
         candidate = neighbours[min(found, len(neighbours) - 1)]
         if limit * draws.fraction() < bias(adjacency, previous, candidate, p, q):

@@ -12,7 +12,8 @@ from sanne.walks.batches import WalkStream
 from sanne.walks.sample import WalkSampler
 from slow_walks import bias, row_of, slow_biased_walk, with_weights
 
-BIASES = [(0.25, 4.0), (4.0, 0.25), (0.5, 2.0), (1.0, 0.5), (8.0, 1.0), (0.05, 0.2)]
+BIASES = [(0.25, 4.0), (4.0, 0.25), (0.05, 0.2), (8.0, 1.0)]
+KINDS = ["plain", "weighted", "directed", "directed weighted"]
 
 
 def hub_graph() -> Graph:
@@ -29,14 +30,14 @@ def hub_graph() -> Graph:
 
 def graph_of(kind: str) -> Adjacency:
     graph = hub_graph()
-    if kind == "directed":
+    if "directed" in kind:
         sources = np.repeat(np.arange(62), np.diff(graph.indptr))
         keep = np.random.default_rng(0).random(len(sources)) < 0.6  # many arcs have no way back
         graph = Graph.from_edges(sources[keep], graph.indices[keep], node_ids=np.arange(62), directed=True)
-    return (with_weights(graph) if kind == "weighted" else graph).adjacency("along")
+    return (with_weights(graph) if "weighted" in kind else graph).adjacency("along")
 
 
-@pytest.mark.parametrize("kind", ["plain", "weighted", "directed"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("p", "q"), BIASES)
 def test_walks_equal_the_slow_version_bit_for_bit(kind: str, p: float, q: float) -> None:
     adjacency = graph_of(kind)
@@ -47,7 +48,7 @@ def test_walks_equal_the_slow_version_bit_for_bit(kind: str, p: float, q: float)
     assert walks.tolist() == [slow_biased_walk(adjacency, 7, p, q, 11, *key) for key in keys]
 
 
-@pytest.mark.parametrize("kind", ["plain", "weighted", "directed"])
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("p", "q"), BIASES)
 def test_steps_have_the_exact_probabilities(kind: str, p: float, q: float) -> None:
     """Every (previous, node) pair that is seen often, through the hub and past it, against node2vec's formula."""

@@ -47,38 +47,40 @@ def fraction(bits: np.uint64) -> float:
 
 
 @kernel
-def find_weighted(arcs: Any, node: int, point: float) -> int:
-    """The position in `node`'s row where the running sum of the weights first exceeds `point`."""
-    low, high = arcs.indptr[node], arcs.indptr[node + 1]
+def pick_uniform(indptr: Any, node: int, bits: np.uint64) -> int:
+    """The position of a neighbour, each equally likely; -1 for none."""
+    first = indptr[node]
+    degree = np.uint64(indptr[node + 1] - first)
+    # High 32 bits scaled to the degree: no division, and a bias below 2**-32 x degree.
+    return first + np.int64(((bits >> np.uint64(32)) * degree) >> np.uint64(32)) if degree > 0 else -1
+
+
+@kernel
+def pick_weighted(indptr: Any, weights: Any, totals: Any, marks: Any, node: int, bits: np.uint64) -> int:
+    """The position of a neighbour with probability in proportion to its weight; -1 for none."""
+    low, high = indptr[node], indptr[node + 1]
+    return find_weighted(low, high, weights, marks, fraction(bits) * totals[node]) if high > low else -1
+
+
+@kernel
+def find_weighted(low: int, high: int, weights: Any, marks: Any, point: float) -> int:
+    """The position in a row, low to high, where the running sum of its weights first exceeds `point`."""
     mark, last = low // SPAN, (high - 1) // SPAN
     while mark < last:  # the last mark of the row that does not exceed the point ...
         middle = (mark + last + 1) >> 1
-        if arcs.marks[middle] <= point:
+        if marks[middle] <= point:
             mark = middle
         else:
             last = middle - 1
     position, total = low, 0.0
     if mark * SPAN > low:
-        position, total = mark * SPAN, arcs.marks[mark]
+        position, total = mark * SPAN, marks[mark]
     while position < high - 1:  # ... and on from there, weight by weight
-        total += arcs.weights[position]
+        total += weights[position]
         if total > point:
             break
         position += 1
     return position
-
-
-@kernel
-def pick(arcs: Any, node: int, bits: np.uint64) -> int:
-    """The position of a neighbour of `node`, chosen by `bits` in proportion to the weights; -1 for none."""
-    first = arcs.indptr[node]
-    degree = np.uint64(arcs.indptr[node + 1] - first)
-    if degree == 0:
-        return -1
-    if len(arcs.weights) > 0:
-        return find_weighted(arcs, node, fraction(bits) * arcs.totals[node])
-    # High 32 bits scaled to the degree: no division, and a bias below 2**-32 x degree.
-    return first + np.int64(((bits >> np.uint64(32)) * degree) >> np.uint64(32))
 
 
 @kernel
@@ -92,12 +94,18 @@ def start_block(starts: Any, epochs: Any, numbers: Any, seed: Any, nodes: Any, s
 @kernel
 def advance_block(arcs: Any, size: int, nodes: Any, states: Any, picks: Any) -> None:
     """One first-order step of `size` walks; a walk at a node without neighbours stays there."""
-    for i in range(size):
-        states[i] = step(states[i])
-        picks[i] = pick(arcs, nodes[i], mix(states[i]))
+    indptr, indices, weights, totals, marks = arcs  # once: reading a tuple's arrays costs more than a step
+    if len(weights) > 0:
+        for i in range(size):
+            states[i] = step(states[i])
+            picks[i] = pick_weighted(indptr, weights, totals, marks, nodes[i], mix(states[i]))
+    else:
+        for i in range(size):
+            states[i] = step(states[i])
+            picks[i] = pick_uniform(indptr, nodes[i], mix(states[i]))
     for i in range(size):
         if picks[i] >= 0:
-            nodes[i] = arcs.indices[picks[i]]
+            nodes[i] = indices[picks[i]]
 
 
 @kernel
@@ -107,9 +115,9 @@ def first_order(arcs: Any, starts: Any, epochs: Any, numbers: Any, seed: Any, wa
     for base in range(0, len(starts), BLOCK):
         end = min(base + BLOCK, len(starts))
         start_block(starts[base:end], epochs[base:end], numbers[base:end], seed, nodes, states)
-        for position in range(walks.shape[1]):
-            if position > 0:
-                advance_block(arcs, end - base, nodes, states, picks)
+        walks[base:end, 0] = nodes[: end - base]
+        for position in range(1, walks.shape[1]):
+            advance_block(arcs, end - base, nodes, states, picks)
             for i in range(end - base):
                 walks[base + i, position] = nodes[i]
 
@@ -120,9 +128,13 @@ def neighbour_samples(arcs: Any, nodes: Any, seed: Any, position: Any, targets: 
 
     Row i uses the stream (seed, position, i, nodes[i]); a node without neighbours gives -1.
     """
+    indptr, indices, weights, totals, marks = arcs
     for i in range(len(nodes)):
         state = walk_stream(np.uint64(seed), np.uint64(position), np.uint64(i), np.uint64(nodes[i]))
         for j in range(targets.shape[1]):
             state = step(state)
-            found = pick(arcs, nodes[i], mix(state))
-            targets[i, j] = -1 if found < 0 else arcs.indices[found]
+            if len(weights) > 0:
+                found = pick_weighted(indptr, weights, totals, marks, nodes[i], mix(state))
+            else:
+                found = pick_uniform(indptr, nodes[i], mix(state))
+            targets[i, j] = -1 if found < 0 else indices[found]

@@ -33,8 +33,8 @@ class WalkSampler:
         self.walk_length = walk_length
         self.seed = np.uint64(seed)
         self.threads = threads
-        self.p = p
-        self.q = q
+        self.p = float(p)
+        self.q = float(q)
         self._arcs = _arcs_of(adjacency)
 
     def walks(self, starts: IntArray, epochs: IntArray | int, numbers: IntArray | int) -> Walks:
