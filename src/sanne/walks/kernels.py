@@ -1,8 +1,9 @@
 """Compiled loops over plain arrays: first-order walks and neighbour samples.
 
-Walks advance in blocks, all of a block's walks one step at a time, and each step is two passes: first choose
-where in the graph's arrays every walk goes, then read all those places. The reads do not wait for one another,
-which hides most of the latency of a large graph.
+Walks advance in blocks, all of a block's walks one step at a time, and each step is three passes: draw random
+bits, choose the arc of every walk, read the ends of those arcs. The reads of a pass do not wait for one another,
+which hides most of the latency of a large graph. Positions are unsigned, as numba checks signed ones for Python's
+negative indices.
 """
 
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from sanne.seeds import kernel, mix, step, walk_stream
 
 BLOCK = 64  # walks that advance together
 SPAN = 16  # weights between two stored running sums: one cache line
+NONE = np.uint64(2**64 - 1)  # in place of the position of an arc, where a node has none
 
 
 class Arcs(NamedTuple):
@@ -47,19 +49,21 @@ def fraction(bits: np.uint64) -> float:
 
 
 @kernel
-def pick_uniform(indptr: Any, node: int, bits: np.uint64) -> int:
-    """The position of a neighbour, each equally likely; -1 for none."""
-    first = indptr[node]
-    degree = np.uint64(indptr[node + 1] - first)
+def pick_uniform(indptr: Any, node: np.uint64, bits: np.uint64) -> np.uint64:
+    """The position of an arc from `node`, each equally likely."""
+    first = np.uint64(indptr[node])
+    degree = np.uint64(indptr[node + np.uint64(1)]) - first
     # High 32 bits scaled to the degree: no division, and a bias below 2**-32 x degree.
-    return first + np.int64(((bits >> np.uint64(32)) * degree) >> np.uint64(32)) if degree > 0 else -1
+    return first + (((bits >> np.uint64(32)) * degree) >> np.uint64(32)) if degree > 0 else NONE
 
 
 @kernel
-def pick_weighted(indptr: Any, weights: Any, totals: Any, marks: Any, node: int, bits: np.uint64) -> int:
-    """The position of a neighbour with probability in proportion to its weight; -1 for none."""
-    low, high = indptr[node], indptr[node + 1]
-    return find_weighted(low, high, weights, marks, fraction(bits) * totals[node]) if high > low else -1
+def pick_weighted(indptr: Any, weights: Any, totals: Any, marks: Any, node: np.uint64, bits: np.uint64) -> np.uint64:
+    """The position of an arc from `node`, with probability in proportion to its weight."""
+    low, high = indptr[node], indptr[node + np.uint64(1)]
+    if low == high:
+        return NONE
+    return np.uint64(find_weighted(low, high, weights, marks, fraction(bits) * totals[node]))
 
 
 @kernel
@@ -84,41 +88,36 @@ def find_weighted(low: int, high: int, weights: Any, marks: Any, point: float) -
 
 
 @kernel
-def start_block(starts: Any, epochs: Any, numbers: Any, seed: Any, nodes: Any, states: Any) -> None:
-    """Put a block's walks at their starts, and their streams at (seed, epoch, start, number)."""
-    for i in range(len(starts)):
-        nodes[i] = starts[i]
-        states[i] = walk_stream(np.uint64(seed), np.uint64(epochs[i]), np.uint64(starts[i]), np.uint64(numbers[i]))
-
-
-@kernel
 def advance_block(arcs: Any, size: int, nodes: Any, states: Any, picks: Any) -> None:
     """One first-order step of `size` walks; a walk at a node without neighbours stays there."""
     indptr, indices, weights, totals, marks = arcs  # once: reading a tuple's arrays costs more than a step
+    for i in range(size):
+        states[i] = step(states[i])
+        picks[i] = mix(states[i])
     if len(weights) > 0:
         for i in range(size):
-            states[i] = step(states[i])
-            picks[i] = pick_weighted(indptr, weights, totals, marks, nodes[i], mix(states[i]))
+            picks[i] = pick_weighted(indptr, weights, totals, marks, nodes[i], picks[i])
     else:
         for i in range(size):
-            states[i] = step(states[i])
-            picks[i] = pick_uniform(indptr, nodes[i], mix(states[i]))
+            picks[i] = pick_uniform(indptr, nodes[i], picks[i])
     for i in range(size):
-        if picks[i] >= 0:
+        if picks[i] != NONE:
             nodes[i] = indices[picks[i]]
 
 
 @kernel
 def first_order(arcs: Any, starts: Any, epochs: Any, numbers: Any, seed: Any, walks: Any) -> None:
     """Fill `walks` (count, walk_length); walk i is drawn from the stream (seed, epochs[i], starts[i], numbers[i])."""
-    nodes, picks, states = np.empty(BLOCK, np.int64), np.empty(BLOCK, np.int64), np.empty(BLOCK, np.uint64)
+    nodes, picks, states = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
     for base in range(0, len(starts), BLOCK):
-        end = min(base + BLOCK, len(starts))
-        start_block(starts[base:end], epochs[base:end], numbers[base:end], seed, nodes, states)
-        walks[base:end, 0] = nodes[: end - base]
+        size = min(BLOCK, len(starts) - base)
+        for i in range(size):
+            walk = base + i
+            nodes[i] = walks[walk, 0] = starts[walk]
+            states[i] = walk_stream(np.uint64(seed), np.uint64(epochs[walk]), nodes[i], np.uint64(numbers[walk]))
         for position in range(1, walks.shape[1]):
-            advance_block(arcs, end - base, nodes, states, picks)
-            for i in range(end - base):
+            advance_block(arcs, size, nodes, states, picks)
+            for i in range(size):
                 walks[base + i, position] = nodes[i]
 
 
@@ -130,11 +129,12 @@ def neighbour_samples(arcs: Any, nodes: Any, seed: Any, position: Any, targets: 
     """
     indptr, indices, weights, totals, marks = arcs
     for i in range(len(nodes)):
-        state = walk_stream(np.uint64(seed), np.uint64(position), np.uint64(i), np.uint64(nodes[i]))
+        node = np.uint64(nodes[i])
+        state = walk_stream(np.uint64(seed), np.uint64(position), np.uint64(i), node)
         for j in range(targets.shape[1]):
             state = step(state)
             if len(weights) > 0:
-                found = pick_weighted(indptr, weights, totals, marks, nodes[i], mix(state))
+                found = pick_weighted(indptr, weights, totals, marks, node, mix(state))
             else:
-                found = pick_uniform(indptr, nodes[i], mix(state))
-            targets[i, j] = -1 if found < 0 else indices[found]
+                found = pick_uniform(indptr, node, mix(state))
+            targets[i, j] = -1 if found == NONE else indices[found]

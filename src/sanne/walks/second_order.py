@@ -30,7 +30,7 @@ class _Slots(NamedTuple):
     node: Any
     previous: Any  # -1 at the start
     state: Any  # of the walk's stream
-    pick: Any  # position of the proposed arc; -1 to stay
+    pick: Any  # position of the proposed arc; -1 (NONE, signed) to stay
     verdict: Any
 
 
@@ -62,9 +62,9 @@ def _propose(arcs: Any, slots: Any, count: int, limit: float, surplus: float) ->
         if previous[i] < 0:  # nothing behind it: a first-order step
             verdicts[i] = _ACCEPT
             if weighted:
-                picks[i] = pick_weighted(indptr, weights, totals, marks, node, bits)
+                picks[i] = pick_weighted(indptr, weights, totals, marks, np.uint64(node), bits)
             else:
-                picks[i] = pick_uniform(indptr, node, bits)
+                picks[i] = pick_uniform(indptr, np.uint64(node), bits)
             continue
         verdicts[i] = _ASK
         if weighted:
