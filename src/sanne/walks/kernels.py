@@ -76,14 +76,10 @@ def find_weighted(low: int, high: int, weights: Any, marks: Any, point: float) -
             mark = middle
         else:
             last = middle - 1
-    position, total = low, 0.0
-    if mark * SPAN > low:
-        position, total = mark * SPAN, marks[mark]
-    while position < high - 1:  # ... and on from there, weight by weight
-        total += weights[position]
-        if total > point:
-            break
-        position += 1
+    position, total = max(low, mark * SPAN), marks[mark] if mark * SPAN > low else 0.0
+    for other in range(position, min(high - 1, (mark + 1) * SPAN)):  # ... and on from there, with no branch to guess
+        total += weights[other]
+        position += 1 if total <= point else 0
     return position
 
 

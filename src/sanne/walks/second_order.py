@@ -18,7 +18,7 @@ import numpy as np
 from sanne.seeds import kernel, mix, step, walk_stream
 from sanne.walks.kernels import find_weighted, fraction, pick_uniform, pick_weighted
 
-SLOTS = 64  # walks on the way at the same time
+SLOTS = 128  # walks on the way at the same time
 _ASK, _ACCEPT, _REJECT = 0, 1, 2
 
 
@@ -31,6 +31,7 @@ class _Slots(NamedTuple):
     previous: Any  # -1 at the start
     state: Any  # of the walk's stream
     pick: Any  # position of the proposed arc; -1 (NONE, signed) to stay
+    end: Any  # the node that it leads to
     verdict: Any
 
 
@@ -49,7 +50,7 @@ def find_arc(indptr: Any, indices: Any, node: int, target: int) -> int:
 def _propose(arcs: Any, slots: Any, count: int, limit: float, surplus: float) -> None:
     """An arc for every slot, with a verdict where no second number is needed to reach it."""
     indptr, indices, weights, totals, marks = arcs
-    _, _, nodes, previous, states, picks, verdicts = slots
+    _, _, nodes, previous, states, picks, ends, verdicts = slots
     weighted = len(weights) > 0
     for i in range(count):
         node = nodes[i]
@@ -81,16 +82,18 @@ def _propose(arcs: Any, slots: Any, count: int, limit: float, surplus: float) ->
             if surplus > 0 and point >= limit * (high - low):  # back, if there is an arc back
                 back = find_arc(indptr, indices, node, previous[i])
                 picks[i], verdicts[i] = (back, _ACCEPT) if back >= 0 else (low, _REJECT)
+    for i in range(count):  # all reads together
+        ends[i] = indices[picks[i]] if picks[i] >= 0 else nodes[i]
 
 
 @kernel
 def _judge(arcs: Any, slots: Any, count: int, back: float, away: float, walks: Any) -> None:
     """Accept or reject every slot's proposal; the accepted move on."""
     indptr, indices, _, _, _ = arcs
-    rows, positions, nodes, previous, states, picks, verdicts = slots
+    rows, positions, nodes, previous, states, _, ends, verdicts = slots
     limit, sure = max(1.0, away), min(1.0, away)
     for i in range(count):
-        target = indices[picks[i]] if picks[i] >= 0 else nodes[i]
+        target = ends[i]
         accepted = verdicts[i] == _ACCEPT
         if verdicts[i] == _ASK:
             states[i] = step(states[i])
@@ -110,7 +113,7 @@ def _judge(arcs: Any, slots: Any, count: int, back: float, away: float, walks: A
 @kernel
 def _refill(slots: Any, count: int, first: int, key: Any, walks: Any) -> tuple[int, int]:
     """Start walk `first` and those after it in slots that are done; returns the slots in use and the next walk."""
-    rows, positions, nodes, previous, states, _, _ = slots
+    rows, positions, nodes, previous, states, _, _, _ = slots
     starts, epochs, numbers, seed = key
     for i in range(count - 1, -1, -1):
         if positions[i] < walks.shape[1]:
@@ -143,6 +146,7 @@ def second_order(arcs: Any, p: float, q: float, starts: Any, epochs: Any, number
         np.empty(SLOTS, np.int64),
         np.empty(SLOTS, np.int64),
         np.empty(SLOTS, np.uint64),
+        np.empty(SLOTS, np.int64),
         np.empty(SLOTS, np.int64),
         np.empty(SLOTS, np.int64),
     )
