@@ -1,13 +1,15 @@
 # make demo    fit Cora, embed 1000 newcomers, draw map.png
 # make test    the tests
 # make check   ruff and mypy
+# make bench   the measurements of benchmarks/results, rivals included
 # Every target sets up its own virtual environment in .venv first.
 
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+RIVALS := .venv-rivals/.installed
 
-.PHONY: demo test check format clean
+.PHONY: demo test check bench format clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -25,9 +27,18 @@ check: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# PecanPy needs numpy < 2, so that it lives in an environment of its own.
+$(RIVALS): benchmarks/rivals/requirements.txt
+	test -x .venv-rivals/bin/python || $(PYTHON) -m venv .venv-rivals
+	.venv-rivals/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/rivals/requirements.txt
+	touch $(RIVALS)
+
+bench: $(INSTALLED) $(RIVALS)
+	$(BIN)/python benchmarks/run_walks.py .venv-rivals/bin/python
+
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv build dist src/*.egg-info
+	rm -rf .venv .venv-rivals build dist src/*.egg-info

@@ -30,6 +30,7 @@ LAYERS = {
     "sanne.evaluate": 10,
     "sanne.baselines": 10,
     "sanne.experiments": 10,
+    "sanne.bench": 10,
     "sanne.plot": 10,
     "sanne.serve": 10,
     "sanne.cli": 11,

@@ -22,6 +22,8 @@ app = typer.Typer(
 )
 data_app = typer.Typer(help="Public datasets: list them, or get one.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
+bench_app = typer.Typer(help="Measure the speed of each stage on this machine.", no_args_is_help=True)
+app.add_typer(bench_app, name="bench")
 
 notes = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -225,6 +227,37 @@ def data_get(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: Json
     place = fetch_dataset(name)
     graph = load_dataset(name)
     _show({"name": name, "folder": str(place), "nodes": graph.num_nodes, "edges": graph.num_edges}, as_json)
+
+
+@bench_app.command("walks")
+def bench_walks(
+    nodes: Annotated[int, typer.Option(help="Nodes of the generated graph.")] = 1_000_000,
+    edges: Annotated[int, typer.Option(help="Edges of the generated graph.", min=1)] = 10_000_000,
+    graph: Annotated[
+        Literal["uniform", "hub", "cora"], typer.Option(help="Even degrees, a power law with a hub, or Cora.")
+    ] = "uniform",
+    threads: Annotated[int | None, typer.Option(help="Measured beside one thread. Default: every core.", min=1)] = None,
+    rivals: Annotated[Path | None, typer.Option(help="A python that has PecanPy (make bench sets one up).")] = None,
+    seconds: Annotated[float, typer.Option(help="About how long a run lasts; an engine has five.", min=0.001)] = 2.0,
+    as_json: Json = False,
+) -> None:
+    """Walk steps per second, with a plain numba loop, networkx and PecanPy for comparison."""
+    from sanne.bench.graphs import bench_graph
+    from sanne.bench.machine import available_cores
+    from sanne.bench.walks import WalkTask
+    from sanne.bench.walks import bench_walks as measure
+
+    subject = bench_graph(graph, nodes, edges)
+    notes.print(f"measuring on {subject}")
+    cores = threads or available_cores()
+    result = measure(subject, graph, threads=cores, rivals=rivals, task=WalkTask(seconds=seconds))
+    if as_json:
+        _print_json(result)
+        return
+    table = Table("engine", "order", "threads", "million steps/s")
+    for row in result["engines"]:
+        table.add_row(row["name"], str(row["order"]), str(row["threads"]), f"{row['steps_per_second'] / 1e6:.3f}")
+    Console().print(table)
 
 
 @app.command()

@@ -40,11 +40,16 @@ class WalkConfig:
     walk_length: int = 8  # N: number of nodes, the start included
     num_walks: int = 16  # T: walks per node per epoch
     direction: Literal["both", "along", "against"] = "both"  # only matters in a directed graph
+    # node2vec's biases: 1/p for going back, 1/q for going where the last node has no edge. 1 and 1: no bias.
+    p: float = 1.0
+    q: float = 1.0
 
     def __post_init__(self) -> None:
         _check_fields(self)
         _require(self.walk_length >= 1, "walk_length counts nodes, the start included: at least 1")
         _require(self.num_walks >= 1, "num_walks must be at least 1")
+        for name in ("p", "q"):  # beyond this, nearly every proposed step would be rejected
+            _require(0.001 <= getattr(self, name) <= 1000, f"{name} must lie between 0.001 and 1000")
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,8 @@ def embed(
         graph.adjacency(config.walks.direction),
         walk_length=config.walks.walk_length,
         seed=derived_seed(artifact.seed, "inference"),
+        p=config.walks.p,
+        q=config.walks.q,
     )
     features = _FeatureRows(artifact, graph, len(chosen) * num_walks * config.walks.walk_length)
     vectors = np.empty((len(chosen), artifact.model.vector_dim), np.float32)

@@ -29,7 +29,9 @@ class WalkStream:
     def __init__(
         self, adjacency: Adjacency, walks: WalkConfig, train: TrainConfig, *, seed: int, threads: int = 1
     ) -> None:
-        self._sampler = WalkSampler(adjacency, walk_length=walks.walk_length, seed=seed, threads=threads)
+        self._sampler = WalkSampler(
+            adjacency, walk_length=walks.walk_length, seed=seed, threads=threads, p=walks.p, q=walks.q
+        )
         self._num_nodes = adjacency.num_nodes
         self._num_walks = walks.num_walks
         self._fresh = train.fresh_walks

@@ -1,106 +1,136 @@
-"""Compiled loops over plain arrays: walks and neighbour samples.
+"""Compiled loops over plain arrays: first-order walks and neighbour samples.
 
-Walks advance in blocks, all of a block's walks one step at a time: their memory reads overlap, which hides
-most of the latency of a large graph.
+Walks advance in blocks, all of a block's walks one step at a time, and each step is three passes: draw random
+bits, choose the arc of every walk, read the ends of those arcs. The reads of a pass do not wait for one another,
+which hides most of the latency of a large graph. Positions are unsigned, as numba checks signed ones for Python's
+negative indices.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sanne.seeds import kernel, mix, step, walk_stream
 
 BLOCK = 64  # walks that advance together
+SPAN = 16  # weights between two stored running sums: one cache line
+NONE = np.uint64(2**64 - 1)  # in place of the position of an arc, where a node has none
+
+
+class Arcs(NamedTuple):
+    """What the kernels walk on; the last three are empty where all arcs weigh the same."""
+
+    indptr: Any
+    indices: Any
+    weights: Any
+    totals: Any  # per node, the sum of its row's weights
+    marks: Any  # per SPAN positions, the sum of the weights before it in its row
 
 
 @kernel
-def _pick_uniform(indptr: Any, node: int, bits: np.uint64) -> int:
-    """The position of a neighbour, each equally likely; -1 for none."""
-    first = indptr[node]
-    degree = np.uint64(indptr[node + 1] - first)
-    if degree == 0:
-        return -1
-    # High 32 bits scaled to the degree: no division, and a bias below 2**-32 x degree.
-    return first + np.int64(((bits >> np.uint64(32)) * degree) >> np.uint64(32))
-
-
-@kernel
-def _pick_weighted(indptr: Any, cumulative: Any, node: int, bits: np.uint64) -> int:
-    """The position of a neighbour with probability in proportion to its weight; -1 for none."""
-    low, high = indptr[node], indptr[node + 1]
-    if low == high:
-        return -1
-    # `cumulative` restarts in every row, so that precision does not depend on the graph's size.
-    point = (bits >> np.uint64(11)) * (1.0 / 9007199254740992.0) * cumulative[high - 1]
-    last = high - 1
-    while low < last:
-        middle = (low + last) >> 1
-        if cumulative[middle] > point:
-            last = middle
-        else:
-            low = middle + 1
-    return low
-
-
-@kernel
-def row_cumulative(indptr: Any, weights: Any) -> Any:
-    """Running sums of the weights within each row."""
-    sums = np.empty(len(weights), np.float64)
+def weight_sums(indptr: Any, weights: Any) -> Any:
+    """The totals and marks of `Arcs`: 8 bytes a node and half a byte an arc, in double precision."""
+    totals = np.zeros(len(indptr) - 1, np.float64)
+    marks = np.zeros(len(weights) // SPAN + 1, np.float64)
     for node in range(len(indptr) - 1):
         total = 0.0
         for position in range(indptr[node], indptr[node + 1]):
+            if position % SPAN == 0:
+                marks[position // SPAN] = total
             total += weights[position]
-            sums[position] = total
-    return sums
+        totals[node] = total
+    return totals, marks
 
 
 @kernel
-def walk_block(
-    indptr: Any, indices: Any, cumulative: Any, starts: Any, epochs: Any, numbers: Any, seed: Any, walks: Any
-) -> None:
-    """Fill `walks` (count, walk_length): walk i starts at starts[i], stream (seed, epochs[i], starts[i], numbers[i]).
+def fraction(bits: np.uint64) -> float:
+    """A number in [0, 1) from the upper 53 bits."""
+    return (bits >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
-    `cumulative` is empty for uniform steps. A walk that reaches a node without neighbours stays there.
-    """
-    weighted = len(cumulative) > 0
-    state = np.empty(BLOCK, np.uint64)
+
+@kernel
+def pick_uniform(indptr: Any, node: np.uint64, bits: np.uint64) -> np.uint64:
+    """The position of an arc from `node`, each equally likely."""
+    first = np.uint64(indptr[node])
+    degree = np.uint64(indptr[node + np.uint64(1)]) - first
+    # High 32 bits scaled to the degree: no division, and a bias below 2**-32 x degree.
+    return first + (((bits >> np.uint64(32)) * degree) >> np.uint64(32)) if degree > 0 else NONE
+
+
+@kernel
+def pick_weighted(indptr: Any, weights: Any, totals: Any, marks: Any, node: np.uint64, bits: np.uint64) -> np.uint64:
+    """The position of an arc from `node`, with probability in proportion to its weight."""
+    low, high = indptr[node], indptr[node + np.uint64(1)]
+    if low == high:
+        return NONE
+    return np.uint64(find_weighted(low, high, weights, marks, fraction(bits) * totals[node]))
+
+
+@kernel
+def find_weighted(low: int, high: int, weights: Any, marks: Any, point: float) -> int:
+    """The position in a row, low to high, where the running sum of its weights first exceeds `point`."""
+    mark, last = low // SPAN, (high - 1) // SPAN
+    while mark < last:  # the last mark of the row that does not exceed the point ...
+        middle = (mark + last + 1) >> 1
+        if marks[middle] <= point:
+            mark = middle
+        else:
+            last = middle - 1
+    position, total = max(low, mark * SPAN), marks[mark] if mark * SPAN > low else 0.0
+    for other in range(position, min(high - 1, (mark + 1) * SPAN)):  # ... and on from there, with no branch to guess
+        total += weights[other]
+        position += 1 if total <= point else 0
+    return position
+
+
+@kernel
+def advance_block(arcs: Any, size: int, nodes: Any, states: Any, picks: Any) -> None:
+    """One first-order step of `size` walks; a walk at a node without neighbours stays there."""
+    indptr, indices, weights, totals, marks = arcs  # once: reading a tuple's arrays costs more than a step
+    for i in range(size):
+        states[i] = step(states[i])
+        picks[i] = mix(states[i])
+    if len(weights) > 0:
+        for i in range(size):
+            picks[i] = pick_weighted(indptr, weights, totals, marks, nodes[i], picks[i])
+    else:
+        for i in range(size):
+            picks[i] = pick_uniform(indptr, nodes[i], picks[i])
+    for i in range(size):
+        if picks[i] != NONE:
+            nodes[i] = indices[picks[i]]
+
+
+@kernel
+def first_order(arcs: Any, starts: Any, epochs: Any, numbers: Any, seed: Any, walks: Any) -> None:
+    """Fill `walks` (count, walk_length); walk i is drawn from the stream (seed, epochs[i], starts[i], numbers[i])."""
+    nodes, picks, states = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
     for base in range(0, len(starts), BLOCK):
         size = min(BLOCK, len(starts) - base)
         for i in range(size):
-            start = starts[base + i]
-            walks[base + i, 0] = start
-            state[i] = walk_stream(
-                np.uint64(seed), np.uint64(epochs[base + i]), np.uint64(start), np.uint64(numbers[base + i])
-            )
+            walk = base + i
+            nodes[i] = walks[walk, 0] = starts[walk]
+            states[i] = walk_stream(np.uint64(seed), np.uint64(epochs[walk]), nodes[i], np.uint64(numbers[walk]))
         for position in range(1, walks.shape[1]):
+            advance_block(arcs, size, nodes, states, picks)
             for i in range(size):
-                node = walks[base + i, position - 1]
-                state[i] = step(state[i])
-                bits = mix(state[i])
-                if weighted:
-                    found = _pick_weighted(indptr, cumulative, node, bits)
-                else:
-                    found = _pick_uniform(indptr, node, bits)
-                walks[base + i, position] = node if found < 0 else indices[found]
+                walks[base + i, position] = nodes[i]
 
 
 @kernel
-def neighbour_block(
-    indptr: Any, indices: Any, cumulative: Any, nodes: Any, seed: Any, position: Any, targets: Any
-) -> None:
+def neighbour_samples(arcs: Any, nodes: Any, seed: Any, position: Any, targets: Any) -> None:
     """Fill `targets` (count, num_targets) with neighbours of `nodes`, drawn with replacement.
 
     Row i uses the stream (seed, position, i, nodes[i]); a node without neighbours gives -1.
     """
-    weighted = len(cumulative) > 0
+    indptr, indices, weights, totals, marks = arcs
     for i in range(len(nodes)):
-        node = nodes[i]
-        state = walk_stream(np.uint64(seed), np.uint64(position), np.uint64(i), np.uint64(node))
+        node = np.uint64(nodes[i])
+        state = walk_stream(np.uint64(seed), np.uint64(position), np.uint64(i), node)
         for j in range(targets.shape[1]):
             state = step(state)
-            bits = mix(state)
-            if weighted:
-                found = _pick_weighted(indptr, cumulative, node, bits)
+            if len(weights) > 0:
+                found = pick_weighted(indptr, weights, totals, marks, node, mix(state))
             else:
-                found = _pick_uniform(indptr, node, bits)
-            targets[i, j] = -1 if found < 0 else indices[found]
+                found = pick_uniform(indptr, node, mix(state))
+            targets[i, j] = -1 if found == NONE else indices[found]

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.graph.csr import Adjacency, IntArray
-from sanne.walks import kernels
+from sanne.walks import kernels, second_order
 
 Walks = npt.NDArray[np.int32]
 
@@ -15,37 +15,40 @@ _STEPS_PER_THREAD = 2_000_000  # below this a second thread costs more than it g
 
 
 class WalkSampler:
-    """Draws walks over one adjacency; holds what weighted steps need, computed once."""
+    """Draws walks over one adjacency; holds what weighted steps need, computed once.
 
-    def __init__(self, adjacency: Adjacency, *, walk_length: int, seed: int, threads: int = 1) -> None:
-        self.adjacency = adjacency
+    p and q are node2vec's: 1/p is the bias of going back, 1/q that of going where the last node has no arc.
+    """
+
+    def __init__(
+        self,
+        adjacency: Adjacency,
+        *,
+        walk_length: int,
+        seed: int,
+        threads: int = 1,
+        p: float = 1.0,
+        q: float = 1.0,
+    ) -> None:
         self.walk_length = walk_length
         self.seed = np.uint64(seed)
         self.threads = threads
-        self._cumulative = (
-            np.empty(0, np.float64)
-            if adjacency.weights is None
-            else kernels.row_cumulative(adjacency.indptr, adjacency.weights)
-        )
+        self.p = float(p)
+        self.q = float(q)
+        self._arcs = _arcs_of(adjacency)
 
     def walks(self, starts: IntArray, epochs: IntArray | int, numbers: IntArray | int) -> Walks:
         """One walk from each start, (len(starts), walk_length); its stream is keyed by (seed, epoch, start, number)."""
         count = len(starts)
-        epoch_of = np.broadcast_to(np.asarray(epochs, np.int64), count)
-        number_of = np.broadcast_to(np.asarray(numbers, np.int64), count)
+        start, epoch, number = (_one_each(values, count) for values in (starts, epochs, numbers))
         walks = np.empty((count, self.walk_length), np.int32)
 
         def fill(part: slice) -> None:
-            kernels.walk_block(
-                self.adjacency.indptr,
-                self.adjacency.indices,
-                self._cumulative,
-                starts[part],
-                epoch_of[part],
-                number_of[part],
-                self.seed,
-                walks[part],
-            )
+            block = (start[part], epoch[part], number[part], self.seed, walks[part])
+            if self.p == 1 and self.q == 1:
+                kernels.first_order(self._arcs, *block)
+            else:
+                second_order.second_order(self._arcs, self.p, self.q, *block)
 
         parts = min(self.threads, max(1, walks.size // _STEPS_PER_THREAD))
         if parts == 1:
@@ -65,13 +68,18 @@ class WalkSampler:
     def neighbours(self, nodes: npt.NDArray[np.int32], count: int, position: int) -> Walks:
         """`count` neighbours of each node, with replacement; -1 where there are none. A new `position`, a new draw."""
         targets = np.empty((len(nodes), count), np.int32)
-        kernels.neighbour_block(
-            self.adjacency.indptr,
-            self.adjacency.indices,
-            self._cumulative,
-            nodes,
-            self.seed + np.uint64(1 << 63),
-            position,
-            targets,
-        )
+        kernels.neighbour_samples(self._arcs, nodes, self.seed + np.uint64(1 << 63), position, targets)
         return targets
+
+
+def _arcs_of(adjacency: Adjacency) -> kernels.Arcs:
+    if adjacency.weights is None:
+        none = np.empty(0, np.float64)
+        return kernels.Arcs(adjacency.indptr, adjacency.indices, np.empty(0, np.float32), none, none)
+    sums = kernels.weight_sums(adjacency.indptr, adjacency.weights)
+    return kernels.Arcs(adjacency.indptr, adjacency.indices, adjacency.weights, *sums)
+
+
+def _one_each(values: npt.ArrayLike, count: int) -> IntArray:
+    """An int64 for every walk, in a plain array: the kernels are compiled for no other kind."""
+    return np.ascontiguousarray(np.broadcast_to(np.asarray(values, np.int64), count))

@@ -1,0 +1,1 @@
+"""Measurements of speed that a user can repeat: `sanne bench`."""
