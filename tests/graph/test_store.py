@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from planted import planted_graph, tiny_config
+from planted import assert_same_graph, planted_graph, tiny_config
 from sanne.errors import InputError, UnknownNodeError
 from sanne.graph.csr import Graph
 from sanne.graph.load import load_graph
@@ -36,25 +36,13 @@ GRAPHS: dict[str, Graph] = {
 }  # fmt: skip
 
 
-def assert_same(found: Graph, graph: Graph) -> None:
-    assert found.directed == graph.directed
-    assert found.has_integer_ids == graph.has_integer_ids
-    for name in ("indptr", "indices", "weights", "node_ids", "texts", "features", "labels"):
-        one, other = getattr(found, name), getattr(graph, name)
-        assert (one is None) == (other is None), name
-        if other is not None:
-            one, other = (value.toarray() if sp.issparse(value) else np.asarray(value) for value in (one, other))
-            assert one.dtype == other.dtype, name
-            np.testing.assert_array_equal(one, other, err_msg=name)
-
-
 @pytest.mark.parametrize("name", GRAPHS)
 def test_a_folder_gives_the_graph_back(tmp_path: Path, name: str) -> None:
     save_graph(GRAPHS[name], tmp_path / "g")
-    assert_same(open_graph(tmp_path / "g", verify=True), GRAPHS[name])
-    assert_same(load_graph(tmp_path / "g"), GRAPHS[name])
+    assert_same_graph(open_graph(tmp_path / "g", verify=True), GRAPHS[name])
+    assert_same_graph(load_graph(tmp_path / "g"), GRAPHS[name])
     save_graph(open_graph(tmp_path / "g"), tmp_path / "g")  # onto itself, from the mapped files
-    assert_same(open_graph(tmp_path / "g", verify=True), GRAPHS[name])
+    assert_same_graph(open_graph(tmp_path / "g", verify=True), GRAPHS[name])
 
 
 def test_texts_and_ids_are_read_by_row(tmp_path: Path) -> None:
