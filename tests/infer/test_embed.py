@@ -1,6 +1,7 @@
 """Vectors for present and new nodes, read from walks over the graph as it is now."""
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,11 @@ import torch
 
 from planted import planted_graph, tiny_config
 from sanne.errors import InputError, UnknownNodeError
+from sanne.features.attributes import Standardised
 from sanne.graph.csr import Graph
+from sanne.graph.store import open_graph, save_graph
 from sanne.infer import embed as embed_module
-from sanne.infer.embed import embed, embed_present, standard_error
+from sanne.infer.embed import embed, embed_parts, embed_present, standard_error
 from sanne.model.artifact import Artifact
 from sanne.train.fit import fit_model
 
@@ -214,3 +217,44 @@ def test_a_graph_that_lacks_what_the_model_reads_is_named(artifact: Artifact) ->
         embed(artifact, dataclasses.replace(GRAPH, features=None))
     with pytest.raises(InputError, match=r"7 feature columns .* fitted on 12"):
         embed(artifact, dataclasses.replace(GRAPH, features=np.ones((120, 7), np.float32)))
+
+
+def test_parts_are_the_whole_bit_for_bit(artifact: Artifact, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embed_module, "_WALKS_AT_ONCE", 200)
+    whole = embed(artifact, BIGGER, explain=2)
+    parts = list(embed_parts(artifact, BIGGER, explain=2))
+    assert len(parts) > 3
+    assert np.concatenate([part.node_ids for part in parts]).tolist() == BIGGER.node_ids.tolist()
+    assert np.array_equal(np.concatenate([part.vectors for part in parts]), whole.vectors)
+    assert np.array_equal(np.concatenate([part.spread for part in parts]), whole.spread)
+    assert [row for part in parts for row in part.explanation or []] == whole.explanation
+
+
+def test_torch_is_as_it_was_between_parts(artifact: Artifact) -> None:
+    threads = torch.get_num_threads()
+    parts = embed_parts(dataclasses.replace(artifact, config=artifact.config.replace(threads=2)), GRAPH)
+    next(parts)
+    assert not torch.is_inference_mode_enabled()
+    assert torch.get_num_threads() == threads
+    with pytest.raises(UnknownNodeError):
+        embed_parts(artifact, GRAPH, ["nobody"])  # at once, not when the first part is asked for
+
+
+def test_mapped_features_are_gathered_and_never_computed_for_all(
+    artifact: Artifact, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_graph(GRAPH, tmp_path / "g")
+    mapped = open_graph(tmp_path / "g")
+    expected = embed(artifact, GRAPH)
+    asked: list[int] = []
+    original = Standardised.transform
+
+    def watched(self: Standardised, graph: Graph, nodes: Any = None) -> Any:
+        asked.append(graph.num_nodes if nodes is None else len(nodes))
+        return original(self, graph, nodes)
+
+    monkeypatch.setattr(Standardised, "transform", watched)
+    monkeypatch.setattr(embed_module, "_WALKS_AT_ONCE", 40)
+    few = embed(artifact, mapped)
+    assert max(asked) < GRAPH.num_nodes
+    assert np.allclose(few.vectors, expected.vectors, atol=1e-5)
