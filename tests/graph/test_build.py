@@ -35,7 +35,7 @@ def small_blocks(patch: pytest.MonkeyPatch) -> None:
     """Make the limits so small that a few edges need many blocks and parts."""
     patch.setattr("sanne.graph.scan.blocks.__defaults__", (3,))
     patch.setattr("sanne.graph.build._ROWS_AT_ONCE", 5)
-    patch.setattr("sanne.graph.arcs._BYTES_PER_ARC", BuildConfig().memory // 4)
+    patch.setattr("sanne.graph.arcs._BYTES_PER_ARC", BuildConfig().memory // 8)
     patch.setattr("sanne.graph.arcs._ARCS_AT_ONCE", 4)
     patch.setattr("sanne.graph.numbering._IDS_AT_ONCE", 2)
     patch.setattr("sanne.graph.node_files._ROWS_AT_ONCE", 2)

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -92,11 +93,15 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
     assert float(run.stdout) < 40
 
 
-def test_a_model_trains_and_embeds_on_a_mapped_graph_as_in_memory(tmp_path: Path) -> None:
+@pytest.mark.parametrize("features", ["given", "structure", "tfidf"])
+def test_a_model_trains_and_embeds_on_a_mapped_graph_as_in_memory(tmp_path: Path, features: str) -> None:
     graph = planted_graph()
+    if features == "tfidf":
+        texts = [f"word{label} and {'more' * label}" for label in graph.labels.tolist()]  # type: ignore[union-attr]
+        graph = replace(graph, texts=np.array(texts, object))
     save_graph(graph, tmp_path / "g")
     mapped = open_graph(tmp_path / "g")
-    config = tiny_config(epochs=1)
+    config = tiny_config(epochs=1, features=features)
     one, other = (fit_model(each, config, 0) for each in (graph, mapped))
     np.testing.assert_array_equal(embed(one, graph).vectors, embed(other, mapped).vectors)
     np.testing.assert_array_equal(embed(one, graph, ["p3"]).vectors, embed(other, mapped, ["p3"]).vectors)

@@ -104,7 +104,7 @@ class _Build:
                 Path(place),
                 directed=self.directed,
                 weighted=self.files.weighted,
-                memory=self.usable,
+                memory=self.usable // 2,  # the other half is for the numbering
             )
         return checked
 

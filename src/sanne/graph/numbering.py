@@ -51,7 +51,7 @@ class CountedIds:
     @classmethod
     def distinct(cls, columns: Iterable[pa.ChunkedArray], limit: int) -> "CountedIds":
         """The distinct ids of some columns, sorted; `limit` bounds the bytes used."""
-        span = _Span(limit)
+        span = _Span(limit // 16)  # a byte each to mark (twice when it grows), 4 for the node, 8 for the id
         for column in columns:
             span.mark(column.to_numpy())
         return cls(span.low, span.occurs[: span.high - span.low + 1])
@@ -59,7 +59,7 @@ class CountedIds:
     @classmethod
     def in_order(cls, columns: Iterable[pa.ChunkedArray], limit: int) -> "CountedIds":
         """The ids of a node table in the order of its rows; all must differ."""
-        span = _Span(limit)
+        span = _Span(limit // 32)  # three copies of the ids for a moment
         order = []
         for column in columns:
             values = column.to_numpy()
@@ -82,10 +82,10 @@ class CountedIds:
 
 
 class _Span:
-    """Marks which integers occur; grows with the range seen, up to a limit of bytes."""
+    """Marks which integers occur; grows with the range seen, up to a limit of so many numbers."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit // 8  # numbers: a byte each here, four in the table of nodes, and room to grow
+        self._limit = limit
         self.low = 0
         self.high = -1
         self.occurs = np.zeros(0, bool)
