@@ -107,7 +107,7 @@ def fit(
 
 @app.command()
 def build(
-    edges: Annotated[list[Path], typer.Argument(metavar="EDGES...", help="CSV, TSV or Parquet files of edges.")],
+    edges: Annotated[list[Path], typer.Argument(metavar="EDGES", help="CSV, TSV or Parquet files of edges.")],
     out: Annotated[Path, typer.Option(help="The graph folder to write.")],
     node_table: NodeTable = None,
     text: Text = None,
@@ -377,7 +377,7 @@ def _print_pairs(result: dict[str, Any]) -> None:
     for name, value in result.items():
         if value is None:
             continue
-        table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
+        table.add_row(name.replace("_", " "), f"{value:,}" if type(value) is int else str(value))
     Console().print(table)
 
 
