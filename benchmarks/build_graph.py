@@ -28,8 +28,8 @@ DUCKDB = """
 import sys, duckdb
 edges, out, memory, scratch = sys.argv[1:]
 database = duckdb.connect(scratch + "/sort.duckdb")
-database.execute(f"SET memory_limit = '{memory}B'; SET preserve_insertion_order = false")
-database.execute(f"SET temp_directory = '{scratch}/spill'")
+database.execute(f"SET memory_limit = '{memory}B'; SET temp_directory = '{scratch}/spill'")
+database.execute("SET preserve_insertion_order = false; SET enable_progress_bar = false")
 arcs = f"SELECT src, dst FROM '{edges}' UNION ALL SELECT dst, src FROM '{edges}'"
 database.execute(
     f"COPY (SELECT DISTINCT * FROM ({arcs}) WHERE src <> dst ORDER BY src, dst) TO '{out}.parquet' (FORMAT parquet)"

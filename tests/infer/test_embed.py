@@ -15,6 +15,7 @@ from sanne.graph.csr import Graph
 from sanne.graph.store import open_graph, save_graph
 from sanne.infer import embed as embed_module
 from sanne.infer.embed import embed, embed_parts, embed_present, standard_error
+from sanne.infer.vectors_file import VectorWriter
 from sanne.model.artifact import Artifact
 from sanne.train.fit import fit_model
 
@@ -258,3 +259,32 @@ def test_mapped_features_are_gathered_and_never_computed_for_all(
     few = embed(artifact, mapped)
     assert max(asked) < GRAPH.num_nodes
     assert np.allclose(few.vectors, expected.vectors, atol=1e-5)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks Linux how much memory is not a mapped file")
+def test_embedding_a_mapped_graph_into_a_file_holds_neither_features_nor_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """120 MB of features and 60 MB of vectors pass through, and neither stays."""
+    monkeypatch.setattr(embed_module, "_WALKS_AT_ONCE", 1000)
+
+    def held() -> float:
+        status = Path("/proc/self/status").read_text()
+        return int(status.split("RssAnon:")[1].split()[0]) / 1024
+
+    small = planted_graph(width=1000)
+    config = tiny_config(dim=512, ff_dim=8, num_inference_walks=1, walk_length=1, objective="neighbours")
+    artifact = fit_model(small, config.replace(epochs=1, steps_per_epoch=1, num_targets=1), 0)
+    n = 30_000
+    np.lib.format.open_memmap(tmp_path / "f.npy", "w+", np.float32, (n, 1000)).flush()
+    features = np.load(tmp_path / "f.npy", mmap_mode="r")
+    ring = np.arange(n)
+    graph = Graph.from_edges(ring, (ring + 1) % n, node_ids=ring, features=features)
+    next(embed_parts(artifact, graph))  # what one part needs, and what is compiled once
+    before, most = held(), 0.0
+    with VectorWriter(tmp_path / "v.npy", n, artifact.model.vector_dim) as writer:
+        for part in embed_parts(artifact, graph):
+            writer.write(part.node_ids, part.vectors, part.spread)
+            most = max(most, held())
+    assert (tmp_path / "v.npy").stat().st_size > 60_000_000
+    assert most - before < 60

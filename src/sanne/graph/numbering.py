@@ -124,6 +124,7 @@ class DatabaseIds:
         self._database = duckdb.connect(str(scratch / "ids.duckdb"))
         self._database.execute(f"SET memory_limit = '{memory // 2**20}MiB'")
         self._database.execute("SET preserve_insertion_order = false")
+        self._database.execute("SET enable_progress_bar = false")  # it would be drawn on stdout
         self._database.execute(f"SET temp_directory = {_quoted(str(scratch / 'spill'))}")
         self._type = "BIGINT" if pa.types.is_integer(kind) else "VARCHAR"
 
