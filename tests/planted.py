@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 import torch
 
 from sanne.config import Config
@@ -62,6 +63,19 @@ def planted_graph(
         features=features.astype(np.float32),
         labels=labels,
     )
+
+
+def assert_same_graph(found: Graph, graph: Graph) -> None:
+    """Every array of two graphs is the same, whether mapped or in memory."""
+    assert found.directed == graph.directed
+    assert found.has_integer_ids == graph.has_integer_ids
+    for name in ("indptr", "indices", "weights", "node_ids", "texts", "features", "labels"):
+        one, other = getattr(found, name), getattr(graph, name)
+        assert (one is None) == (other is None), name
+        if other is not None:
+            one, other = (value.toarray() if sp.issparse(value) else np.asarray(value) for value in (one, other))
+            assert one.dtype == other.dtype, name
+            np.testing.assert_array_equal(one, other, err_msg=name)
 
 
 def accuracy(vectors: npt.NDArray[Any], labels: npt.NDArray[Any], train: Any, test: Any) -> float:

@@ -82,6 +82,48 @@ def fit_arguments(out: str = "m", *more: Any) -> list[Any]:
 # The main road, as processes
 
 
+def test_build_then_fit_and_embed_without_the_tables(tables: Path, run: Run) -> None:
+    for prefix in ("", "bigger_"):
+        files = [f"{prefix}edges.csv", "--node-table", f"{prefix}nodes.csv", "--text", "abstract"]
+        code, out, err = run("build", *files, "--out", f"{prefix}graph", "--memory", "1GiB", "--json")
+        assert code == 0, err
+    assert json.loads(out)["nodes"] == json.loads(out)["edges"] == 33
+    for path in tables.glob("*.csv"):
+        path.unlink()
+    code, out, err = run("fit", "graph", "--out", "m", *SETS)
+    assert code == 0, err
+    assert run("embed", "m", "--out", "all.parquet")[0] == 0
+    np.testing.assert_array_equal(read_vectors(tables / "all.parquet").vectors, SANNE.load(tables / "m").embedding_)
+    code, out, err = run("embed", "m", "--graph", "bigger_graph", "--nodes", "new.txt", "--out", "new.parquet")
+    assert code == 0, err
+    assert read_vectors(tables / "new.parquet").node_ids.tolist() == ["paper-30", "paper-31"]
+
+
+def test_a_model_of_tables_embeds_on_a_graph_folder(tables: Path, run: Run) -> None:
+    assert run(*fit_arguments())[0] == 0
+    assert (
+        run("build", "bigger_edges.csv", "--node-table", "bigger_nodes.csv", "--text", "abstract", "--out", "g")[0] == 0
+    )
+    from_tables = ["--graph", "bigger_edges.csv", "--node-table", "bigger_nodes.csv"]
+    assert run("embed", "m", *from_tables, "--out", "tables.parquet")[0] == 0
+    assert run("embed", "m", "--graph", "g", "--out", "folder.parquet")[0] == 0
+    assert (tables / "tables.parquet").read_bytes() == (tables / "folder.parquet").read_bytes()
+
+
+def test_a_wrong_build_is_one_line(tables: Path, run: Run) -> None:
+    for arguments, message in (
+        (["edges.csv", "--memory", "lots"], "write it as 4GB"),
+        (["edges.csv", "--memory", "1MB"], "at least 1 GiB"),
+        (["nowhere.csv"], "no such file"),
+        (["edges.csv", "--node-table", "nodes.csv", "--text", "body"], "no text column 'body'"),
+    ):
+        code, out, err = run("build", *arguments, "--out", "g")
+        assert (code, out) == (2, "")
+        assert message in err
+        assert len(err.strip().splitlines()) == 1
+    assert not (tables / "g").exists()
+
+
 def test_fit_then_embed_newcomers_from_larger_tables(tables: Path) -> None:
     fitted = sanne(*fit_arguments("m/", "--json"), cwd=tables)
     assert fitted.returncode == 0, fitted.stderr

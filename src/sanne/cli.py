@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from sanne.config import BuildConfig
 from sanne.errors import InputError, SanneError
 
 app = typer.Typer(
@@ -32,10 +33,16 @@ Seed = Annotated[int, typer.Option(help="Same seed, same vectors.", min=0)]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe.")]
 NodeTable = Annotated[Path | None, typer.Option(help="CSV, TSV or Parquet with a column id, features or text.")]
 Text = Annotated[list[str] | None, typer.Option(help="Column with documents; repeat it for several.")]
+Features = Annotated[list[str] | None, typer.Option(help="Feature columns; default: every numeric one.")]
+Label = Annotated[str | None, typer.Option(help="Column with classes; never a feature. Default: label.")]
+Directed = Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")]
 Labels = Annotated[Path | None, typer.Option(help="Table with the columns id and label.")]
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that sanne fit wrote.")]
 Source = Annotated[
-    str, typer.Argument(metavar="SOURCE", help="A dataset (cora), an edge file, or a folder with edges.* and nodes.*")
+    str,
+    typer.Argument(
+        metavar="SOURCE", help="A dataset (cora), an edge file, a folder with edges.* and nodes.*, or a graph folder."
+    ),
 ]
 Picture = Annotated[Path, typer.Option(help="map.png, .svg, .pdf, or .html for a page that shows ids.")]
 
@@ -46,9 +53,9 @@ def fit(
     out: Annotated[Path, typer.Option(help="The model folder to write.")],
     node_table: NodeTable = None,
     text: Text = None,
-    features: Annotated[list[str] | None, typer.Option(help="Feature columns; default: every numeric one.")] = None,
-    label: Annotated[str | None, typer.Option(help="Column with classes; never a feature. Default: label.")] = None,
-    directed: Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")] = False,
+    features: Features = None,
+    label: Label = None,
+    directed: Directed = False,
     recipe: Annotated[str, typer.Option(help="best, fast or paper.")] = "best",
     seed: Seed = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last epoch of an interrupted fit.")] = False,
@@ -101,6 +108,41 @@ def fit(
 
 
 @app.command()
+def build(
+    edges: Annotated[list[Path], typer.Argument(metavar="EDGES", help="CSV, TSV or Parquet files of edges.")],
+    out: Annotated[Path, typer.Option(help="The graph folder to write.")],
+    node_table: NodeTable = None,
+    text: Text = None,
+    features: Features = None,
+    label: Label = None,
+    directed: Directed = False,
+    memory: Annotated[
+        str, typer.Option(help="Memory to stay within, as 4GB or 1.5GiB.")
+    ] = f"{BuildConfig().memory / 2**30:g}GiB",
+    as_json: Json = False,
+) -> None:
+    """Turn edge files, however large, into a graph folder that every command reads without loading it."""
+    from sanne.graph.build import build_graph, parse_size
+
+    config = BuildConfig(memory=parse_size(memory))
+    started = time.perf_counter()
+    graph = build_graph(
+        edges, out, node_table=node_table, text=text, features=features, label=label, directed=directed, config=config
+    )
+    result = {
+        "graph": str(out),
+        "nodes": graph.num_nodes,
+        "edges": graph.num_edges,
+        "directed": graph.directed,
+        "weighted": graph.weights is not None,
+        "features": None if graph.features is None else graph.features.shape[1],
+        "text": graph.texts is not None,
+        "seconds": round(time.perf_counter() - started, 2),
+    }
+    _show(result, as_json, f"wrote {out}")
+
+
+@app.command()
 def embed(
     model: ModelFolder,
     out: Annotated[Path, typer.Option(help="vectors.parquet, .npy, .csv, or .txt/.vec for word2vec text.")],
@@ -111,24 +153,28 @@ def embed(
     as_json: Json = False,
 ) -> None:
     """Vectors for nodes, seen in fit or new, read from walks over the graph as it is now."""
-    from sanne.estimator import SANNE
     from sanne.experiments.model_source import ModelSource, read_node_list
-    from sanne.infer.vectors_file import check_output, write_vectors
+    from sanne.infer.embed import embed_parts
+    from sanne.infer.vectors_file import VectorWriter, check_output
+    from sanne.model.artifact import Artifact
 
     check_output(out)
-    fitted = SANNE.load(model)
+    fitted = Artifact.read(model)  # without the vectors of the fit, which may be many
     now = ModelSource.remembered(fitted).changed(graph, node_table).load()
     wanted = None if nodes is None else read_node_list(nodes)
+    count = now.num_nodes if wanted is None else len(wanted)
+    spread = 0.0
     started = time.perf_counter()
-    found = fitted.embed(now, wanted, explain=explain)
-    seconds = time.perf_counter() - started
-    write_vectors(out, found.node_ids, found.vectors, found.spread, found.explanation)
+    with VectorWriter(out, count, fitted.model.vector_dim) as writer:
+        for part in embed_parts(fitted, now, wanted, explain=explain):
+            writer.write(part.node_ids, part.vectors, part.spread, part.explanation)
+            spread += float(part.spread.sum(dtype="float64"))
     result = {
         "vectors": str(out),
-        "nodes": len(found.node_ids),
-        "dim": found.vectors.shape[1],
-        "seconds": round(seconds, 2),
-        "mean_spread": round(float(found.spread.mean()), 5) if len(found.spread) else None,
+        "nodes": count,
+        "dim": fitted.model.vector_dim,
+        "seconds": round(time.perf_counter() - started, 2),
+        "mean_spread": round(spread / count, 5),
     }
     _show(result, as_json, f"wrote {out}")
 
@@ -148,7 +194,7 @@ def similar(
 
     fitted = SANNE.load(model)
     if graph is not None or node_table is not None:
-        fitted.embed(ModelSource.remembered(fitted).changed(graph, node_table).load(), [node_id])
+        fitted.embed(ModelSource.remembered(fitted.artifact_).changed(graph, node_table).load(), [node_id])
     found = [{"id": _plain(other), "similarity": round(score, 4)} for other, score in fitted.similar(node_id, k)]
     if as_json:
         _print_json({"id": node_id, "similar": found})
@@ -175,7 +221,7 @@ def evaluate(
     from sanne.experiments.model_source import ModelSource
 
     fitted = SANNE.load(model)
-    origin = ModelSource.remembered(fitted)
+    origin = ModelSource.remembered(fitted.artifact_)
     result = judge(fitted, origin, task, labels, fraction=fraction, communities=communities, seed=seed)
     if as_json:
         _print_json(result)
@@ -201,7 +247,9 @@ def plot(
 
     check_picture(out)
     fitted = SANNE.load(model)
-    count = draw_model(fitted, ModelSource.remembered(fitted), out, labels=labels, new=new, method=method, seed=seed)
+    count = draw_model(
+        fitted, ModelSource.remembered(fitted.artifact_), out, labels=labels, new=new, method=method, seed=seed
+    )
     _show({"map": str(out), "nodes": count}, as_json, f"wrote {out}")
 
 
@@ -362,7 +410,7 @@ def _print_pairs(result: dict[str, Any]) -> None:
     for name, value in result.items():
         if value is None:
             continue
-        table.add_row(name.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
+        table.add_row(name.replace("_", " "), f"{value:,}" if type(value) is int else str(value))
     Console().print(table)
 
 

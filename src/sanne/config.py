@@ -160,6 +160,21 @@ class InferConfig:
 
 
 @dataclass(frozen=True)
+class BuildConfig:
+    """How a graph folder is built from files; no part of a model."""
+
+    memory: int = 4 * 2**30  # bytes, the interpreter included
+    smallest_memory: int = 2**30
+
+    def __post_init__(self) -> None:
+        _check_fields(self)
+        _require(
+            self.memory >= self.smallest_memory,
+            f"memory must be at least {self.smallest_memory / 2**30:g} GiB, not {self.memory:,} bytes",
+        )
+
+
+@dataclass(frozen=True)
 class Config:
     """All settings of a model; `replace(walk_length=16, epochs=3)` changes fields by their flat names."""
 

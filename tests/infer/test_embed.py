@@ -1,6 +1,7 @@
 """Vectors for present and new nodes, read from walks over the graph as it is now."""
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,12 @@ import torch
 
 from planted import planted_graph, tiny_config
 from sanne.errors import InputError, UnknownNodeError
+from sanne.features.attributes import Standardised
 from sanne.graph.csr import Graph
+from sanne.graph.store import open_graph, save_graph
 from sanne.infer import embed as embed_module
-from sanne.infer.embed import embed, embed_present, standard_error
+from sanne.infer.embed import embed, embed_parts, embed_present, standard_error
+from sanne.infer.vectors_file import VectorWriter
 from sanne.model.artifact import Artifact
 from sanne.train.fit import fit_model
 
@@ -214,3 +218,73 @@ def test_a_graph_that_lacks_what_the_model_reads_is_named(artifact: Artifact) ->
         embed(artifact, dataclasses.replace(GRAPH, features=None))
     with pytest.raises(InputError, match=r"7 feature columns .* fitted on 12"):
         embed(artifact, dataclasses.replace(GRAPH, features=np.ones((120, 7), np.float32)))
+
+
+def test_parts_are_the_whole_bit_for_bit(artifact: Artifact, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embed_module, "_WALKS_AT_ONCE", 200)
+    whole = embed(artifact, BIGGER, explain=2)
+    parts = list(embed_parts(artifact, BIGGER, explain=2))
+    assert len(parts) > 3
+    assert np.concatenate([part.node_ids for part in parts]).tolist() == BIGGER.node_ids.tolist()
+    assert np.array_equal(np.concatenate([part.vectors for part in parts]), whole.vectors)
+    assert np.array_equal(np.concatenate([part.spread for part in parts]), whole.spread)
+    assert [row for part in parts for row in part.explanation or []] == whole.explanation
+
+
+def test_torch_is_as_it_was_between_parts(artifact: Artifact) -> None:
+    threads = torch.get_num_threads()
+    parts = embed_parts(dataclasses.replace(artifact, config=artifact.config.replace(threads=2)), GRAPH)
+    next(parts)
+    assert not torch.is_inference_mode_enabled()
+    assert torch.get_num_threads() == threads
+    with pytest.raises(UnknownNodeError):
+        embed_parts(artifact, GRAPH, ["nobody"])  # at once, not when the first part is asked for
+
+
+def test_mapped_features_are_gathered_and_never_computed_for_all(
+    artifact: Artifact, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_graph(GRAPH, tmp_path / "g")
+    mapped = open_graph(tmp_path / "g")
+    expected = embed(artifact, GRAPH)
+    asked: list[int] = []
+    original = Standardised.transform
+
+    def watched(self: Standardised, graph: Graph, nodes: Any = None) -> Any:
+        asked.append(graph.num_nodes if nodes is None else len(nodes))
+        return original(self, graph, nodes)
+
+    monkeypatch.setattr(Standardised, "transform", watched)
+    monkeypatch.setattr(embed_module, "_WALKS_AT_ONCE", 40)
+    few = embed(artifact, mapped)
+    assert max(asked) < GRAPH.num_nodes
+    assert np.allclose(few.vectors, expected.vectors, atol=1e-5)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks Linux how much memory is not a mapped file")
+def test_embedding_a_mapped_graph_into_a_file_holds_neither_features_nor_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """120 MB of features and 60 MB of vectors pass through, and neither stays."""
+    monkeypatch.setattr(embed_module, "_WALKS_AT_ONCE", 1000)
+
+    def held() -> float:
+        status = Path("/proc/self/status").read_text()
+        return int(status.split("RssAnon:")[1].split()[0]) / 1024
+
+    small = planted_graph(width=1000)
+    config = tiny_config(dim=512, ff_dim=8, num_inference_walks=1, walk_length=1, objective="neighbours")
+    artifact = fit_model(small, config.replace(epochs=1, steps_per_epoch=1, num_targets=1), 0)
+    n = 30_000
+    np.lib.format.open_memmap(tmp_path / "f.npy", "w+", np.float32, (n, 1000)).flush()
+    features = np.load(tmp_path / "f.npy", mmap_mode="r")
+    ring = np.arange(n)
+    graph = Graph.from_edges(ring, (ring + 1) % n, node_ids=ring, features=features)
+    next(embed_parts(artifact, graph))  # what one part needs, and what is compiled once
+    before, most = held(), 0.0
+    with VectorWriter(tmp_path / "v.npy", n, artifact.model.vector_dim) as writer:
+        for part in embed_parts(artifact, graph):
+            writer.write(part.node_ids, part.vectors, part.spread)
+            most = max(most, held())
+    assert (tmp_path / "v.npy").stat().st_size > 60_000_000
+    assert most - before < 60

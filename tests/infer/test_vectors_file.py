@@ -10,7 +10,7 @@ import pytest
 from gensim.models import KeyedVectors
 
 from sanne.errors import InputError
-from sanne.infer.vectors_file import check_output, read_vectors, write_vectors
+from sanne.infer.vectors_file import VectorWriter, check_output, read_vectors, write_vectors
 
 ENDINGS = [".parquet", ".npy", ".csv", ".txt", ".vec", ".w2v"]
 VECTORS = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32) * np.float32(1e-3)
@@ -169,3 +169,55 @@ def test_parquet_from_elsewhere(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": ["a", None], "embedding": [[1.0], [2.0]]}), path)
     with pytest.raises(InputError, match="without an id"):
         read_vectors(path)
+
+
+# Part by part
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("kind", IDS)
+def test_parts_make_the_same_file_as_the_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, kind: str
+) -> None:
+    monkeypatch.setattr("sanne.infer.sinks._ROW_GROUP", 3)
+    (tmp_path / "whole").mkdir()
+    explanation = [[(IDS[kind][0], 0.5)]] * 4 if ending == ".parquet" else None
+    write_vectors(tmp_path / "whole" / f"v{ending}", IDS[kind], VECTORS, SPREAD, explanation)
+    with VectorWriter(tmp_path / f"v{ending}", 4, 3) as writer:
+        for rows in (slice(0, 1), slice(1, 3), slice(3, 4)):
+            some = None if explanation is None else explanation[rows]
+            writer.write(IDS[kind][rows], VECTORS[rows], SPREAD[rows], some)
+        assert [path for path in tmp_path.iterdir() if not path.name.startswith((".part", "whole"))] == []
+    for path in (tmp_path / "whole").iterdir():
+        assert (tmp_path / path.name).read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_failure_between_parts_leaves_the_old_file(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"v{ending}"
+    write_vectors(path, range(4), VECTORS)
+    before = {item: item.read_bytes() for item in tmp_path.iterdir()}
+
+    def cut_short() -> None:
+        with VectorWriter(path, 4, 3) as writer:
+            writer.write(range(2), VECTORS[:2])
+            raise RuntimeError("power cut")
+
+    with pytest.raises(RuntimeError, match="power cut"):
+        cut_short()
+    with pytest.raises(InputError, match="2 vectors were given where 4 were announced"), VectorWriter(path, 4, 3) as w:
+        w.write(range(2), VECTORS[:2])
+    with pytest.raises(InputError, match="vectors of size 2 for a file of size 3"), VectorWriter(path, 4, 3) as w:
+        w.write(range(4), VECTORS[:, :2])
+    assert {item: item.read_bytes() for item in tmp_path.iterdir()} == before
+
+
+def test_word2vec_text_compares_ids_over_all_parts(tmp_path: Path) -> None:
+    def write() -> None:
+        with VectorWriter(tmp_path / "v.txt", 2, 3) as writer:
+            writer.write(["a b"], VECTORS[:1])
+            writer.write(["a_b"], VECTORS[:1])
+
+    with pytest.raises(InputError, match="'a b' and 'a_b' would both"):
+        write()
+    assert list(tmp_path.iterdir()) == []

@@ -7,9 +7,10 @@ from typing import Any, Self
 
 from sanne.datasets import CATALOG
 from sanne.errors import InputError
-from sanne.estimator import SANNE
 from sanne.graph.csr import Graph
 from sanne.graph.load import load_graph
+from sanne.graph.store import is_graph_folder
+from sanne.model.artifact import Artifact
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,9 @@ class ModelSource:
         )
 
     @classmethod
-    def remembered(cls, model: SANNE) -> Self:
+    def remembered(cls, artifact: Artifact) -> Self:
         """The source that fit read."""
-        kept = model.artifact_.record.get("source")
+        kept = artifact.record.get("source")
         if not isinstance(kept, dict) or not isinstance(kept.get("source"), str):
             return cls(source="")
         known: dict[str, Any] = {
@@ -60,7 +61,9 @@ class ModelSource:
     def changed(self, source: str | None, node_table: Path | None) -> Self:
         """Another graph (or node table) read in the same way."""
         new = self
-        if source is not None:
+        if source is not None and is_graph_folder(source):  # it knows its columns and direction itself
+            new = type(self)(source=_absolute(source))
+        elif source is not None:
             keep_table = self.node_table if Path(source).is_file() else None
             new = replace(new, source=_absolute(source), node_table=keep_table)
         if node_table is not None:

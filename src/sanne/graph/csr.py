@@ -16,6 +16,7 @@ from sanne.errors import InputError, UnknownNodeError
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
 Direction = Literal["both", "along", "against"]
+CheckedIds = Literal["no", "unique", "counting"]  # counting: the ids are 0..n-1
 Features = Any  # a dense float array or a scipy CSR matrix, one row per node
 
 
@@ -42,7 +43,8 @@ class Graph:
     """An immutable graph with optional node text, features and labels. Build one with `load_graph`.
 
     An undirected graph lists every edge in both rows. Self-loops are dropped and repeated edges merged
-    (weights added up) when a graph is built.
+    (weights added up) when a graph is built. The arrays may be mapped files; text, ids included, may then be
+    a `MappedStrings` instead of an array.
     """
 
     indptr: IntArray
@@ -53,6 +55,7 @@ class Graph:
     features: Features | None = None
     texts: npt.NDArray[np.object_] | None = None
     labels: npt.NDArray[Any] | None = None
+    checked_ids: CheckedIds = "no"  # what a reader vouches for, so that the ids are not read here
 
     def __post_init__(self) -> None:
         n = len(self.node_ids)
@@ -66,8 +69,16 @@ class Graph:
             if rows != n:
                 raise InputError(f"{rows} rows of {name} for {n} nodes: give one row per node")
         for array in (self.indptr, self.indices, self.weights, self.node_ids):
-            if array is not None:
+            if isinstance(array, np.ndarray):
                 array.flags.writeable = False
+        object.__setattr__(self, "_counting", self.checked_ids == "counting")
+        if self.checked_ids == "no":
+            self._check_ids(n)
+
+    def _check_ids(self, n: int) -> None:
+        if self.has_integer_ids and np.array_equal(self.node_ids, np.arange(n)):
+            object.__setattr__(self, "_counting", True)
+            return
         ids = pa.array(self.node_ids)
         if (distinct := pc.count_distinct(ids).as_py()) != n:
             counts = pc.value_counts(ids)
@@ -141,6 +152,11 @@ class Graph:
     def has_integer_ids(self) -> bool:
         return bool(self.node_ids.dtype.kind == "i")
 
+    @property
+    def ids_count_up(self) -> bool:
+        """Whether the node ids are the indices 0..n-1 themselves."""
+        return bool(self.__dict__["_counting"])
+
     def adjacency(self, direction: Direction = "both") -> Adjacency:
         """The arcs to walk on: along them, against them, or both ways."""
         if not self.directed or direction == "along":
@@ -167,25 +183,32 @@ class Graph:
         >>> graph.nodes_of(["paper-9001"])
         """
         asked = [ids] if isinstance(ids, str | int | np.integer) else list(ids)
-        kind = self._id_column.type
         try:
             if not self.has_integer_ids:
-                wanted = pa.array([str(item) for item in asked], kind)
+                wanted = pa.array([str(item) for item in asked], self._id_column.type)
             elif any(isinstance(item, float | np.floating) for item in asked):  # pyarrow would cut 1.5 to 1
                 raise ValueError
             else:
-                wanted = pa.array(asked, kind)
+                wanted = pa.array(asked, pa.int64())
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError):
-            wanted = pa.array([_integer_or_none(item) for item in asked], kind)
-        found = pc.index_in(wanted, self._id_column)
-        if found.null_count or wanted.null_count:
-            missing = [asked[i] for i in np.flatnonzero(found.is_null().to_numpy(zero_copy_only=False))]
+            wanted = pa.array([_integer_or_none(item) for item in asked], pa.int64())
+        found = self._find(wanted)
+        if len(absent := np.flatnonzero(found < 0)):
+            missing = [asked[i] for i in absent]
             shown = ", ".join(repr(item) for item in missing[:3])
             raise UnknownNodeError(
                 f"{len(missing)} of {len(asked)} node ids are not in the graph ({shown}"
                 f"{', ...' if len(missing) > 3 else ''}); check their spelling or load the graph that has them"
             )
-        return found.to_numpy(zero_copy_only=False).astype(np.int64)
+        return found
+
+    def _find(self, wanted: pa.Array) -> IntArray:
+        """The indices of ids, -1 for those that are not there."""
+        if self.ids_count_up:
+            numbers = wanted.fill_null(-1).to_numpy()
+            return np.where((numbers >= 0) & (numbers < self.num_nodes), numbers, -1).astype(np.int64)
+        found = pc.index_in(wanted, self._id_column)
+        return found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
 
     @cached_property
     def _id_column(self) -> Any:

@@ -24,6 +24,7 @@ from sanne.graph.formats.pyg import read_pyg
 from sanne.graph.formats.scipy_sparse import read_scipy
 from sanne.graph.formats.tables import DELIMITED, PARQUET, read_tables
 from sanne.graph.formats.typed_tables import is_table
+from sanne.graph.store import is_graph_folder, open_graph
 
 TABLES = (*DELIMITED, *PARQUET)
 EDGE_LISTS = (".txt", ".edgelist", ".edges")
@@ -42,8 +43,9 @@ def load_graph(
     """The graph of a dataset name, a file, a folder or an object in memory.
 
     source: `"cora"`; an edge file (.csv, .tsv, .parquet, .txt, .npz); a folder with edges.* and nodes.*, or
-        with LINQS or Planetoid files; a pandas DataFrame or pyarrow Table of edges; an (m, 2) array or a
-        tuple (sources, targets); a scipy sparse matrix; a networkx graph; a PyG Data object.
+        with LINQS or Planetoid files, or a graph folder that `sanne build` wrote; a pandas DataFrame or pyarrow
+        Table of edges; an (m, 2) array or a tuple (sources, targets); a scipy sparse matrix; a networkx graph;
+        a PyG Data object.
     node_table: path or table with the column `id`; its rows are the nodes, in that order.
     text: the column (networkx: node attribute) with documents, or several; or one text per node.
     features: the feature columns (networkx: attributes); or a matrix, dense or sparse, in node order.
@@ -63,6 +65,12 @@ def load_graph(
         path = Path(source).expanduser()
         if not _exists(path) or not str(source):
             raise InputError(_not_found(str(source)))
+        if path.is_dir() and is_graph_folder(path):
+            _refuse(f"{path}, a graph folder", node_table=node_table, label=label, weight=weight or None)
+            graph = open_graph(path)
+            if directed and not graph.directed:
+                raise InputError(f"{path} holds an undirected graph: build it again with --directed")
+            return _with_node_data(graph, text, features, str(path))
         if path.is_dir():
             edges = _only(path, "edges")
             if edges is None:
@@ -129,7 +137,7 @@ def _read_benchmark_folder(folder: Path, directed: bool) -> Graph:
         return read_linqs(folder, directed=directed)
     raise InputError(
         f"{folder}: expected edges.csv (or .tsv, .parquet) and perhaps nodes.*, a LINQS folder (*.content, "
-        "*.cites) or a Planetoid folder (ind.*)"
+        "*.cites), a Planetoid folder (ind.*) or a graph folder (graph.json)"
     )
 
 

@@ -1,6 +1,6 @@
 """Vectors for nodes, present or new: walks over the graph as it is now, read by a fitted model (Algorithm 2)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,9 +45,40 @@ def embed(
     A node's vector is the mean over `num_inference_walks` walks from it; it does not depend on which other nodes
     are asked for. `explain` is how many contributing nodes to name for each.
     """
+    chosen = _chosen(graph, nodes)
+    vectors = np.empty((len(chosen), artifact.model.vector_dim), np.float32)
+    spread = np.empty(len(chosen), np.float32)
+    explanation: list[Explanation] = []
+    first = 0
+    for part in _embed_parts(artifact, graph, chosen, explain, progress):
+        rows = slice(first, first + len(part.vectors))
+        vectors[rows], spread[rows] = part.vectors, part.spread
+        explanation += part.explanation or []
+        first = rows.stop
+    return Embedding(graph.node_ids[chosen], vectors, spread, explanation if explain else None)
+
+
+def embed_parts(
+    artifact: Artifact,
+    graph: Graph,
+    nodes: Iterable[Any] | None = None,
+    *,
+    explain: int = 0,
+    progress: bool | None = None,
+) -> Iterator[Embedding]:
+    """What `embed` gives, some nodes at a time and in the same order, so that not all vectors are held at once."""
+    return _embed_parts(artifact, graph, _chosen(graph, nodes), explain, progress)
+
+
+def _chosen(graph: Graph, nodes: Iterable[Any] | None) -> IntArray:
+    return np.arange(graph.num_nodes) if nodes is None else graph.nodes_of(nodes)
+
+
+def _embed_parts(
+    artifact: Artifact, graph: Graph, chosen: IntArray, explain: int, progress: bool | None
+) -> Iterator[Embedding]:
     if explain < 0:
         raise InputError(f"explain is how many contributing nodes to name: 0 or more, not {explain}")
-    chosen = np.arange(graph.num_nodes) if nodes is None else graph.nodes_of(nodes)
     config = artifact.config
     num_walks = config.infer.num_inference_walks
     sampler = WalkSampler(
@@ -58,25 +89,24 @@ def embed(
         q=config.walks.q,
     )
     features = _FeatureRows(artifact, graph, len(chosen) * num_walks * config.walks.walk_length)
-    vectors = np.empty((len(chosen), artifact.model.vector_dim), np.float32)
-    spread = np.empty(len(chosen), np.float32)
-    explanation: list[Explanation] = []
     at_once = max(1, _WALKS_AT_ONCE // num_walks)
     bar = tqdm(total=len(chosen), desc="embedding", unit="node", disable=None if progress is None else not progress)
     artifact.model.eval()
-    with bar, torch_threads(config.train.threads), torch.inference_mode():
+    with bar:
         for first in range(0, len(chosen), at_once):
-            part = slice(first, first + at_once)
-            walks = sampler.walks_of_each(chosen[part], num_walks)
-            rows = features.of(walks)
-            per_walk = artifact.model(rows).cpu().view(-1, num_walks, vectors.shape[1])  # (nodes, Z, dim)
-            vectors[part] = per_walk.mean(dim=1).numpy()
-            spread[part] = standard_error(per_walk).numpy()
-            if explain:
-                shares = artifact.model.position_shares(rows).cpu().numpy()
-                explanation += top_contributions(graph, walks, shares, num_walks, explain)
-            bar.update(len(chosen[part]))
-    return Embedding(graph.node_ids[chosen], vectors, spread, explanation if explain else None)
+            part = chosen[first : first + at_once]
+            # torch's modes are set for each part anew: while this waits to be asked for more, others use torch.
+            with torch_threads(config.train.threads), torch.inference_mode():
+                walks = sampler.walks_of_each(part, num_walks)
+                rows = features.of(walks)
+                per_walk = artifact.model(rows).cpu().view(len(part), num_walks, -1)  # (nodes, Z, dim)
+                vectors, spread = per_walk.mean(dim=1).numpy(), standard_error(per_walk).numpy()
+                explanation = None
+                if explain:
+                    shares = artifact.model.position_shares(rows).cpu().numpy()
+                    explanation = top_contributions(graph, walks, shares, num_walks, explain)
+            bar.update(len(part))
+            yield Embedding(graph.node_ids[part], vectors, spread, explanation)
 
 
 def embed_present(artifact: Artifact, graph: Graph, *, progress: bool | None = None) -> Embedding:
@@ -93,7 +123,7 @@ def embed_present(artifact: Artifact, graph: Graph, *, progress: bool | None = N
     isolated = np.flatnonzero(np.diff(graph.adjacency(artifact.config.walks.direction).indptr) == 0)
     walked = embed(artifact, graph, graph.node_ids[isolated], progress=progress)
     vectors[isolated], spread[isolated] = walked.vectors, walked.spread
-    return Embedding(graph.node_ids, vectors, spread)
+    return Embedding(np.asarray(graph.node_ids), vectors, spread)
 
 
 def standard_error(per_walk: torch.Tensor) -> torch.Tensor:
@@ -118,14 +148,19 @@ def top_contributions(graph: Graph, walks: Walks, shares: FloatArray, num_walks:
 
 
 class _FeatureRows:
-    """Feature vectors of walked nodes: all computed at once for many walks, only those visited for few."""
+    """Feature vectors of walked nodes: all computed at once for many walks, only those visited for few.
+
+    Given numbers that are mapped from a file are never computed at once: they may be larger than memory, and
+    to standardise a row costs next to nothing.
+    """
 
     def __init__(self, artifact: Artifact, graph: Graph, num_positions: int) -> None:
         self._artifact = artifact
         self._graph = graph
         self._device = next(artifact.model.parameters()).device
         self._all: torch.Tensor | None = None
-        if num_positions >= graph.num_nodes:
+        stays_on_disk = artifact.feature_map.name == "given" and isinstance(graph.features, np.memmap)
+        if num_positions >= graph.num_nodes and not stays_on_disk:
             self._all = torch.from_numpy(artifact.feature_map.transform(graph)).to(self._device)
 
     def of(self, walks: Walks) -> torch.Tensor:

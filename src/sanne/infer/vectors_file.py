@@ -10,13 +10,12 @@
 Text has no types: where every id of a text file is a whole number, ids are read back as integers.
 """
 
-import io
 import logging
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -24,32 +23,20 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from sanne.atomic import check_target, replaced_file
+from sanne.atomic import check_target
 from sanne.errors import InputError
+from sanne.infer.sinks import SINKS, Explanation, Floats, Ids, Vectors, ids_path
 
 logger = logging.getLogger(__name__)
 
-Ids = npt.NDArray[Any]  # int64, or str objects
-Floats = npt.NDArray[np.float32]
-Explanation = Sequence[Sequence[tuple[Any, float]]]  # for each node: (node id, share) pairs
-
 _ROWS_AT_ONCE = 10_000
-
-
-@dataclass(frozen=True, eq=False)
-class Vectors:
-    """Vectors with the ids of their nodes and, where the file has it, their spread."""
-
-    node_ids: Ids
-    vectors: Floats  # (n, dim)
-    spread: Floats | None = None  # (n,)
 
 
 def check_output(path: str | Path) -> Path:
     """Refuse a file that `write_vectors` could not write; call it before any long work."""
     target = Path(path)
-    if target.suffix.lower() not in _WRITERS:
-        raise InputError(f"cannot write {path}: unknown ending {target.suffix!r}; use one of {', '.join(_WRITERS)}")
+    if target.suffix.lower() not in SINKS:
+        raise InputError(f"cannot write {path}: unknown ending {target.suffix!r}; use one of {', '.join(SINKS)}")
     check_target(target)
     return target
 
@@ -65,18 +52,82 @@ def write_vectors(
 
     >>> write_vectors("vectors.parquet", graph.node_ids, model.embedding_)
     """
-    target = check_output(path)
     content = Vectors(
         _plain_ids(node_ids),
         np.ascontiguousarray(vectors, np.float32),
         None if spread is None else np.asarray(spread, np.float32),
     )
+    check_output(path)
     _check_shapes(content, explanation)
-    kept = {".parquet": ("spread", "explanation"), ".csv": ("spread",)}.get(target.suffix.lower(), ())
-    for name, value in (("spread", spread), ("explanation", explanation)):
-        if value is not None and name not in kept:
-            logger.info("%s has no place for the %s; a .parquet file does", target, name)
-    _WRITERS[target.suffix.lower()](target, content, explanation)
+    with VectorWriter(path, *content.vectors.shape) as writer:
+        for first in range(0, len(content.vectors), _ROWS_AT_ONCE):
+            rows = slice(first, first + _ROWS_AT_ONCE)
+            writer.write(
+                content.node_ids[rows],
+                content.vectors[rows],
+                None if content.spread is None else content.spread[rows],
+                None if explanation is None else explanation[rows],
+            )
+
+
+class VectorWriter:
+    """Writes `count` vectors of size `dim` part by part; the file appears when all are there, or not at all.
+
+    >>> with VectorWriter("vectors.parquet", graph.num_nodes, 256) as writer:
+    ...     for part in embed_parts(artifact, graph):
+    ...         writer.write(part.node_ids, part.vectors, part.spread)
+    """
+
+    def __init__(self, path: str | Path, count: int, dim: int) -> None:
+        self._path = check_output(path)
+        if count < 1 or dim < 1:
+            raise InputError(f"vectors must be (nodes, dim) with at least one of each, not of shape {(count, dim)}")
+        self._count = count
+        self._dim = dim
+        self._rows = 0
+        self._sink = SINKS[self._path.suffix.lower()](self._path, count, dim)
+
+    def __enter__(self) -> Self:
+        self._write = self._sink.__enter__()
+        return self
+
+    def write(
+        self,
+        node_ids: npt.ArrayLike,
+        vectors: npt.ArrayLike,
+        spread: npt.ArrayLike | None = None,
+        explanation: Explanation | None = None,
+    ) -> None:
+        """Add vectors; spread and explanation are given with every part or with none."""
+        content = Vectors(
+            _plain_ids(node_ids),
+            np.ascontiguousarray(vectors, np.float32),
+            None if spread is None else np.asarray(spread, np.float32),
+        )
+        _check_shapes(content, explanation)
+        if content.vectors.shape[1] != self._dim:
+            raise InputError(f"vectors of size {content.vectors.shape[1]} for a file of size {self._dim}")
+        if self._rows == 0:
+            self._say_what_is_lost(spread, explanation)
+        self._rows += len(content.vectors)
+        self._write(content, explanation)
+
+    def _say_what_is_lost(self, spread: Any, explanation: Any) -> None:
+        kept = {".parquet": ("spread", "explanation"), ".csv": ("spread",)}.get(self._path.suffix.lower(), ())
+        for name, value in (("spread", spread), ("explanation", explanation)):
+            if value is not None and name not in kept:
+                logger.info("%s has no place for the %s; a .parquet file does", self._path, name)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        short = None
+        if error is None and self._rows != self._count:
+            short = InputError(f"{self._path}: {self._rows} vectors were given where {self._count} were announced")
+            kind, error = InputError, short
+        self._sink.__exit__(kind, error, trace)
+        if short is not None:
+            raise short
 
 
 def read_vectors(path: str | Path) -> Vectors:
@@ -97,23 +148,6 @@ def read_vectors(path: str | Path) -> Vectors:
     return content
 
 
-def _write_parquet(path: Path, content: Vectors, explanation: Explanation | None) -> None:
-    dim = content.vectors.shape[1]
-    columns = {
-        "id": pa.array(content.node_ids),
-        "embedding": pa.FixedSizeListArray.from_arrays(pa.array(content.vectors.ravel()), dim),
-    }
-    if content.spread is not None:
-        columns["spread"] = pa.array(content.spread)
-    if explanation is not None:
-        item = pa.struct([("id", columns["id"].type), ("share", pa.float32())])
-        text = content.node_ids.dtype.kind == "O"
-        rows = [[{"id": str(i) if text else int(i), "share": float(share)} for i, share in row] for row in explanation]
-        columns["explanation"] = pa.array(rows, pa.list_(item))
-    with replaced_file(path) as part:
-        pq.write_table(pa.table(columns), part, compression="zstd", use_dictionary=False)
-
-
 def _read_parquet(path: Path) -> Vectors:
     names = pq.read_schema(path).names
     for name in ("id", "embedding"):
@@ -130,59 +164,12 @@ def _read_parquet(path: Path) -> Vectors:
     return Vectors(_plain_ids(table["id"].to_numpy()), values.reshape(len(table), -1), spread)
 
 
-def _write_npy(path: Path, content: Vectors, explanation: Explanation | None) -> None:
-    ids = [str(node_id) for node_id in content.node_ids]
-    for node_id in ids:
-        if len(node_id.splitlines()) != 1:
-            raise InputError(f"node id {node_id!r} does not fit on one line of text: write a .parquet file")
-    with replaced_file(_ids_path(path)) as ids_part, replaced_file(path) as part:
-        ids_part.write_text("\n".join(ids) + "\n", encoding="utf-8")
-        np.save(part, content.vectors, allow_pickle=False)
-
-
 def _read_npy(path: Path) -> Vectors:
-    if not _ids_path(path).is_file():
-        raise InputError(f"{path} has no ids: there is no file {_ids_path(path)} with one id a line")
+    if not ids_path(path).is_file():
+        raise InputError(f"{path} has no ids: there is no file {ids_path(path)} with one id a line")
     vectors = np.asarray(np.load(path, allow_pickle=False), np.float32)
-    ids = _ids_path(path).read_text(encoding="utf-8").splitlines()
+    ids = ids_path(path).read_text(encoding="utf-8").splitlines()
     return Vectors(_ids_from_text(ids), vectors)
-
-
-def _ids_path(path: Path) -> Path:
-    return path.with_name(f"{path.stem}.ids.txt")
-
-
-def _write_word2vec(path: Path, content: Vectors, explanation: Explanation | None) -> None:
-    ids = _without_blanks(content.node_ids)
-    with replaced_file(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(f"{len(ids)} {content.vectors.shape[1]}\n")
-        for start in range(0, len(ids), _ROWS_AT_ONCE):
-            rows = _number_lines(content.vectors[start : start + _ROWS_AT_ONCE])
-            file.writelines(f"{name} {row}\n" for name, row in zip(ids[start:], rows, strict=False))
-
-
-def _without_blanks(node_ids: Ids) -> list[str]:
-    """Ids fit for a format whose columns are divided by blanks."""
-    names: dict[str, Any] = {}
-    for node_id in node_ids:
-        name = re.sub(r"\s", "_", str(node_id))
-        if not name:
-            raise InputError("an empty node id cannot stand in word2vec text: write a .parquet file")
-        if name in names:
-            raise InputError(
-                f"node ids {names[name]!r} and {node_id!r} would both be written as {name!r}, "
-                "since word2vec text has no blanks in ids: write a .parquet file"
-            )
-        names[name] = node_id
-    return list(names)
-
-
-def _number_lines(rows: Floats) -> list[str]:
-    """Rows as text, each number in the fewest digits that give it back exactly."""
-    table = pa.Table.from_arrays([pa.array(column) for column in rows.T], [str(i) for i in range(rows.shape[1])])
-    buffer = io.BytesIO()
-    pa.csv.write_csv(table, buffer, pa.csv.WriteOptions(include_header=False, delimiter=" "))
-    return buffer.getvalue().decode("ascii").splitlines()
 
 
 def _read_word2vec(path: Path) -> Vectors:
@@ -202,15 +189,6 @@ def _read_word2vec(path: Path) -> Vectors:
     if len(ids) != count:
         raise InputError(f"{path} holds {len(ids)} vectors where its header says {count}: is it cut short?")
     return Vectors(_ids_from_text(ids), np.array(rows, np.float32).reshape(count, dim))
-
-
-def _write_csv(path: Path, content: Vectors, explanation: Explanation | None) -> None:
-    columns = {"id": pa.array(content.node_ids)}
-    if content.spread is not None:
-        columns["spread"] = pa.array(content.spread)
-    columns |= {f"e{i}": pa.array(column) for i, column in enumerate(content.vectors.T)}
-    with replaced_file(path) as part:
-        pa.csv.write_csv(pa.table(columns), part, pa.csv.WriteOptions(quoting_style="needed"))
 
 
 def _read_csv(path: Path) -> Vectors:
@@ -257,14 +235,6 @@ def _check_shapes(content: Vectors, explanation: Explanation | None) -> None:
         raise InputError(f"spread must be one number a node, not of shape {content.spread.shape}")
 
 
-_WRITERS: dict[str, Callable[[Path, Vectors, Explanation | None], None]] = {
-    ".parquet": _write_parquet,
-    ".csv": _write_csv,
-    ".npy": _write_npy,
-    ".txt": _write_word2vec,
-    ".vec": _write_word2vec,
-    ".w2v": _write_word2vec,
-}
 _READERS: dict[str, Callable[[Path], Vectors]] = {
     ".parquet": _read_parquet,
     ".csv": _read_csv,

@@ -18,6 +18,7 @@ from sanne.errors import InputError
 
 BLOCK = 8 * 2**20  # bytes parsed at a time by one thread; a row must fit
 LARGEST_BLOCK = 2**31 - 1
+STREAM_BLOCK = 32 * 2**20  # bytes at a time where a file is not held in memory; a row must fit
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,46 @@ class DelimitedFile:
                 failure = error
         self._explain(failure)
         raise InputError(f"{self.path}: {str(failure).splitlines()[0]}")
+
+    def schema(self) -> pa.Schema:
+        """The columns with the types that fit their first values; text is string, numbers are float64."""
+        schema = self._open({}).schema
+        return pa.schema([(name, _lasting(kind)) for name, kind in zip(schema.names, schema.types, strict=True)])
+
+    def batches(self, columns: Sequence[str], strings: Sequence[str], rows: int) -> Iterator[pa.Table]:
+        """Some columns, up to `rows` rows at a time; those in `strings` stay text as written, others as in `schema`."""
+        self._check_quotes()
+        kinds = {name: self.schema().field(name).type for name in columns} | dict.fromkeys(strings, pa.string())
+        try:
+            for batch in self._open({name: kinds[name] for name in columns}):
+                for first in range(0, batch.num_rows, rows):
+                    yield pa.Table.from_batches([batch.slice(first, rows)])
+        except pa.ArrowInvalid as error:
+            self._explain(error)
+            self._find_odd_number([name for name in columns if pa.types.is_float64(kinds[name])])
+            raise InputError(f"{self.path}: {str(error).splitlines()[0]}") from None
+
+    def _open(self, kinds: dict[str, pa.DataType]) -> pa.csv.CSVStreamingReader:
+        return pa.csv.open_csv(
+            self.path,
+            read_options=pa.csv.ReadOptions(column_names=self.columns, skip_rows=self.skip, block_size=STREAM_BLOCK),
+            parse_options=pa.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            convert_options=pa.csv.ConvertOptions(include_columns=list(kinds), column_types=kinds),
+        )
+
+    def _find_odd_number(self, columns: list[str]) -> None:
+        """Raise the error that names the first cell of a column of numbers that is none."""
+        empty = {*pa.csv.ConvertOptions().null_values, ""}
+        for line, record in self._records():
+            for name in columns:
+                value = record[self.columns.index(name)]
+                try:
+                    float("0" if value in empty else value)
+                except ValueError:
+                    raise InputError(
+                        f"{self.path}, line {line}: value {value!r} in column {name!r} is not a number; "
+                        "correct it, or name the feature columns to read"
+                    ) from None
 
     def _parse(self, columns: Sequence[str], strings: Sequence[str], block: int) -> pa.Table:
         return pa.csv.read_csv(
@@ -159,6 +200,11 @@ def _delimiter(path: Path, header: str) -> str:
     if usual in header:
         return usual
     return next((mark for mark in (",", "\t", ";") if mark in header), usual)
+
+
+def _lasting(kind: pa.DataType) -> pa.DataType:
+    """A type that later rows keep to as well: whole numbers may become decimals, nothing may become a number."""
+    return pa.float64() if pa.types.is_integer(kind) or pa.types.is_null(kind) else kind
 
 
 @contextmanager

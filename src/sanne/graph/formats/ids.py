@@ -50,6 +50,20 @@ def encode_ids(columns: list[pa.ChunkedArray], *, infer: bool) -> Ids:
     return Ids(distinct, rows)
 
 
+def clean_ids(column: pa.ChunkedArray, *, infer: bool) -> pa.ChunkedArray:
+    """One block of a longer id column as int64 or string, under the rules of `encode_ids`; null where there is none."""
+    column = _plain(column)
+    if not pa.types.is_string(column.type):
+        return column
+    if infer and (integers := _as_integers([column])) is not None:
+        return integers[0]
+    column = pc.utf8_trim_whitespace(column)
+    column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+    if infer and pc.all(pc.match_substring_regex(column, CANONICAL_INTEGER)).as_py():
+        return column.cast(pa.int64())
+    return column
+
+
 def match_ids(wanted: pa.Array, known: pa.Array) -> IntArray:
     """The position of every wanted id among the known ones, or -1; as text if the types differ."""
     if wanted.type != known.type:

@@ -58,7 +58,7 @@ def read_tables(
             *(ends.rows[:count], ends.rows[count:], weights), node_ids=ends.to_numpy(), directed=directed
         )
     node_table = open_table(nodes, "node table")
-    ids, node_data = _read_nodes(node_table, _names(text), _names(features), label)
+    ids, node_data = _read_nodes(node_table, as_names(text), as_names(features), label)
     found = match_ids(ends.distinct, ids.distinct)
     _check_all_found(found, ends, edge_table, node_table)
     rows = found[ends.rows]
@@ -86,14 +86,7 @@ def open_table(source: Any, name: str) -> Table:
 
 def _read_edges(table: Table, weight: str | bool | None) -> tuple[Ids, npt.NDArray[np.float64] | None]:
     """The ends of all edges (sources, then targets) and the weights."""
-    source, target = _endpoints(table)
-    if isinstance(weight, str):
-        _check_columns(table, [weight], "weight")
-        column: str | None = weight
-    else:
-        column = None if weight is False else _conventional(table, "weight")
-        if weight is True and column is None:
-            raise InputError(f"{table.name}: no column 'weight'; {_columns_of(table)}")
+    source, target, column = edge_columns(table, weight)
     wanted = [source, target] + ([column] if column else [])
     data = table.read(wanted, strings=[source, target])
     if data.num_rows == 0:
@@ -103,7 +96,20 @@ def _read_edges(table: Table, weight: str | bool | None) -> tuple[Ids, npt.NDArr
     if len(missing):
         row, name = int(missing[0]) % data.num_rows, (source, target)[int(missing[0]) // data.num_rows]
         raise InputError(f"{table.place(row)}: no node id in column {name!r}; fill it in or remove the row")
-    return ends, None if column is None else _weights(table, data.column(column), column)
+    return ends, None if column is None else edge_weights(table, data.column(column), column)
+
+
+def edge_columns(table: Table, weight: str | bool | None) -> tuple[str, str, str | None]:
+    """The names of the columns of sources, targets and, if there are any, weights."""
+    source, target = _endpoints(table)
+    if isinstance(weight, str):
+        _check_columns(table, [weight], "weight")
+        column: str | None = weight
+    else:
+        column = None if weight is False else _conventional(table, "weight")
+        if weight is True and column is None:
+            raise InputError(f"{table.name}: no column 'weight'; {_columns_of(table)}")
+    return source, target, column
 
 
 def _endpoints(table: Table) -> tuple[str, str]:
@@ -117,7 +123,8 @@ def _endpoints(table: Table) -> tuple[str, str]:
     )
 
 
-def _weights(table: Table, column: pa.ChunkedArray, name: str) -> npt.NDArray[np.float64]:
+def edge_weights(table: Table, column: pa.ChunkedArray, name: str) -> npt.NDArray[np.float64]:
+    """Weights as numbers; the first that is not positive is named."""
     values = numbers(table, column, name, "weight")
     with np.errstate(over="ignore", under="ignore"):
         held = values.astype(np.float32)  # as the graph keeps them
@@ -133,10 +140,10 @@ def _weights(table: Table, column: pa.ChunkedArray, name: str) -> npt.NDArray[np
     return values
 
 
-def _read_nodes(
+def node_columns(
     table: Table, text: list[str] | None, features: list[str] | None, label: str | None
-) -> tuple[Ids, dict[str, Any]]:
-    """Node ids in row order, and the texts, features and labels."""
+) -> tuple[str, str | None]:
+    """The names of the columns of ids and, if there are any, labels; the others asked for must be there."""
     key = _conventional(table, "id")
     if key is None:
         raise InputError(f"{table.name}: a node table needs a column 'id'; {_columns_of(table)}")
@@ -148,6 +155,14 @@ def _read_nodes(
     _check_columns(table, features or [], "feature")
     if label is not None and label in (features or []):
         raise InputError(f"column {label!r} is the label, so it cannot be a feature as well")
+    return key, label
+
+
+def _read_nodes(
+    table: Table, text: list[str] | None, features: list[str] | None, label: str | None
+) -> tuple[Ids, dict[str, Any]]:
+    """Node ids in row order, and the texts, features and labels."""
+    key, label = node_columns(table, text, features, label)
     everything = text is None and features is None
     wanted = table.columns if everything else [key, *(text or []), *(features or []), *([label] if label else [])]
     data = table.read(list(dict.fromkeys(wanted)), strings=[key, *(text or []), *([label] if label else [])])
@@ -203,7 +218,8 @@ def _check_all_found(found: npt.NDArray[np.int64], ends: Ids, edges: Table, node
     )
 
 
-def _names(given: str | Sequence[str] | None) -> list[str] | None:
+def as_names(given: str | Sequence[str] | None) -> list[str] | None:
+    """One name or several, as a list."""
     if given is None:
         return None
     return [given] if isinstance(given, str) else list(given)

@@ -1,6 +1,6 @@
 """Open tables that know their types: Parquet files, pyarrow tables, pandas and other data frames."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 
 from sanne.errors import InputError
 from sanne.graph.formats.delimited import check_is_file
+
+_BUFFER = 2**20  # bytes read at a time, so that a large row group is not held whole
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,19 @@ class ParquetFile:
         """Some columns, as they are stored."""
         try:
             return pq.read_table(self.path, columns=list(columns), partitioning=None)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise InputError(f"{self.path}: damaged Parquet file ({str(error).splitlines()[0]})") from None
+
+    def schema(self) -> pa.Schema:
+        """The columns and their types."""
+        return pq.read_schema(self.path)
+
+    def batches(self, columns: Sequence[str], strings: Sequence[str], rows: int) -> Iterator[pa.Table]:
+        """Some columns, up to `rows` rows at a time, as they are stored."""
+        try:
+            with pq.ParquetFile(self.path, buffer_size=_BUFFER, pre_buffer=False) as file:
+                for batch in file.iter_batches(rows, columns=list(columns), use_threads=False):
+                    yield pa.Table.from_batches([batch])
         except (pa.ArrowInvalid, OSError) as error:
             raise InputError(f"{self.path}: damaged Parquet file ({str(error).splitlines()[0]})") from None
 

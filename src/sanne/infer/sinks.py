@@ -1,0 +1,177 @@
+"""Write vectors part by part, one format each; every file appears whole or not at all."""
+
+import contextlib
+import io
+import itertools
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from sanne.atomic import replaced_file
+from sanne.errors import InputError
+from sanne.npy import NpyWriter
+
+Ids = npt.NDArray[Any]  # int64, or str objects
+Floats = npt.NDArray[np.float32]
+Explanation = Sequence[Sequence[tuple[Any, float]]]  # for each node: (node id, share) pairs
+
+_ROW_GROUP = 65_536  # rows that a Parquet file keeps together, and that are held before they are written
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors:
+    """Vectors with the ids of their nodes and, where the file has it, their spread."""
+
+    node_ids: Ids
+    vectors: Floats  # (n, dim)
+    spread: Floats | None = None  # (n,)
+
+
+Write = Callable[[Vectors, Explanation | None], None]
+Sink = Callable[[Path, int, int], AbstractContextManager[Write]]  # (path, number of vectors, dim)
+
+
+@contextmanager
+def parquet_sink(path: Path, count: int, dim: int) -> Iterator[Write]:
+    """Columns id, embedding and, if given, spread and explanation."""
+    held: list[pa.Table] = []
+    with replaced_file(path) as part, contextlib.ExitStack() as stack:
+        writer: pq.ParquetWriter | None = None
+
+        def flush(rows: int) -> None:
+            nonlocal writer
+            table = pa.concat_tables(held)
+            if writer is None:
+                file = pq.ParquetWriter(part, table.schema, compression="zstd", use_dictionary=False)
+                writer = stack.enter_context(file)
+            writer.write_table(table.slice(0, rows).combine_chunks())
+            held[:] = [table.slice(rows)] if len(table) > rows else []
+
+        def write(content: Vectors, explanation: Explanation | None) -> None:
+            held.append(_arrow_table(content, explanation))
+            while sum(map(len, held)) >= _ROW_GROUP:
+                flush(_ROW_GROUP)
+
+        yield write
+        if held:
+            flush(_ROW_GROUP)
+
+
+def _arrow_table(content: Vectors, explanation: Explanation | None) -> pa.Table:
+    columns = {
+        "id": pa.array(content.node_ids),
+        "embedding": pa.FixedSizeListArray.from_arrays(pa.array(content.vectors.ravel()), content.vectors.shape[1]),
+    }
+    if content.spread is not None:
+        columns["spread"] = pa.array(content.spread)
+    if explanation is not None:
+        item = pa.struct([("id", columns["id"].type), ("share", pa.float32())])
+        text = content.node_ids.dtype.kind == "O"
+        rows = [[{"id": str(i) if text else int(i), "share": float(share)} for i, share in row] for row in explanation]
+        columns["explanation"] = pa.array(rows, pa.list_(item))
+    return pa.table(columns)
+
+
+@contextmanager
+def csv_sink(path: Path, count: int, dim: int) -> Iterator[Write]:
+    """Columns id, spread if given, and one per dimension."""
+    with replaced_file(path) as part, contextlib.ExitStack() as stack:
+        writer: Any = None
+
+        def write(content: Vectors, explanation: Explanation | None) -> None:
+            nonlocal writer
+            columns = {"id": pa.array(content.node_ids)}
+            if content.spread is not None:
+                columns["spread"] = pa.array(content.spread)
+            columns |= {f"e{i}": pa.array(column) for i, column in enumerate(content.vectors.T)}
+            table = pa.table(columns)
+            if writer is None:
+                options = pa.csv.WriteOptions(quoting_style="needed")
+                writer = stack.enter_context(pa.csv.CSVWriter(part, table.schema, write_options=options))
+            writer.write_table(table)
+
+        yield write
+
+
+@contextmanager
+def npy_sink(path: Path, count: int, dim: int) -> Iterator[Write]:
+    """The vectors, and beside them the ids, one a line."""
+    with (
+        replaced_file(ids_path(path)) as ids_part,
+        replaced_file(path) as part,
+        NpyWriter(part, np.float32, (dim,)) as vectors,
+        ids_part.open("w", encoding="utf-8") as names,
+    ):
+
+        def write(content: Vectors, explanation: Explanation | None) -> None:
+            ids = [str(node_id) for node_id in content.node_ids]
+            for node_id in ids:
+                if len(node_id.splitlines()) != 1:
+                    raise InputError(f"node id {node_id!r} does not fit on one line of text: write a .parquet file")
+            names.writelines(f"{node_id}\n" for node_id in ids)
+            vectors.write(content.vectors)
+
+        yield write
+
+
+def ids_path(path: Path) -> Path:
+    """The file with the ids of an .npy file."""
+    return path.with_name(f"{path.stem}.ids.txt")
+
+
+@contextmanager
+def word2vec_sink(path: Path, count: int, dim: int) -> Iterator[Write]:
+    """word2vec text: a line with count and size, then one line per node."""
+    names: dict[str, Any] = {}
+    with replaced_file(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
+        file.write(f"{count} {dim}\n")
+
+        def write(content: Vectors, explanation: Explanation | None) -> None:
+            fresh = _without_blanks(content.node_ids, names)
+            rows = _number_lines(content.vectors)
+            file.writelines(f"{name} {row}\n" for name, row in zip(fresh, rows, strict=True))
+
+        yield write
+
+
+def _without_blanks(node_ids: Ids, names: dict[str, Any]) -> list[str]:
+    """Ids fit for a format whose columns are divided by blanks; `names` are those written so far."""
+    before = len(names)
+    for node_id in node_ids:
+        name = re.sub(r"\s", "_", str(node_id))
+        if not name:
+            raise InputError("an empty node id cannot stand in word2vec text: write a .parquet file")
+        if name in names:
+            raise InputError(
+                f"node ids {names[name]!r} and {node_id!r} would both be written as {name!r}, "
+                "since word2vec text has no blanks in ids: write a .parquet file"
+            )
+        names[name] = node_id
+    return list(itertools.islice(names, before, None))
+
+
+def _number_lines(rows: Floats) -> list[str]:
+    """Rows as text, each number in the fewest digits that give it back exactly."""
+    table = pa.Table.from_arrays([pa.array(column) for column in rows.T], [str(i) for i in range(rows.shape[1])])
+    buffer = io.BytesIO()
+    pa.csv.write_csv(table, buffer, pa.csv.WriteOptions(include_header=False, delimiter=" "))
+    return buffer.getvalue().decode("ascii").splitlines()
+
+
+SINKS: dict[str, Sink] = {
+    ".parquet": parquet_sink,
+    ".csv": csv_sink,
+    ".npy": npy_sink,
+    ".txt": word2vec_sink,
+    ".vec": word2vec_sink,
+    ".w2v": word2vec_sink,
+}

@@ -1,0 +1,56 @@
+"""Write .npy files a few rows at a time; the number of rows need not be known before the end."""
+
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+
+class NpyWriter:
+    """Appends rows to a new .npy file; `tail` is the shape of one row. The file is complete once closed.
+
+    >>> with NpyWriter("vectors.npy", np.float32, (128,)) as file:
+    ...     file.write(rows)
+    """
+
+    def __init__(self, path: str | Path, dtype: npt.DTypeLike, tail: tuple[int, ...] = ()) -> None:
+        self.dtype = np.dtype(dtype)
+        self.tail = tail
+        self.rows = 0
+        self._file = Path(path).open("wb")  # noqa: SIM115 (closed by close)
+        self._write_header()
+        self._start = self._file.tell()
+
+    def write(self, rows: npt.ArrayLike) -> None:
+        """Add rows; they are converted to the file's type."""
+        block: npt.NDArray[Any] = np.ascontiguousarray(rows, self.dtype)
+        assert block.shape[1:] == self.tail, f"rows of shape {block.shape[1:]} for a file of {self.tail}"
+        self._file.write(block.data if block.size else b"")
+        self.rows += len(block)
+
+    def close(self) -> None:
+        """Write the number of rows into the header: numpy leaves room for it, so that nothing moves."""
+        if self._file.closed:
+            return
+        self._file.seek(0)
+        self._write_header()
+        assert self._file.tell() == self._start
+        self._file.close()
+
+    def _write_header(self) -> None:
+        header = {
+            "descr": np.lib.format.dtype_to_descr(self.dtype),
+            "fortran_order": False,
+            "shape": (self.rows, *self.tail),
+        }
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
