@@ -58,7 +58,9 @@ def fit(
     from sanne.estimator import SANNE
     from sanne.experiments.model_source import ModelSource
     from sanne.model.artifact import check_model_target
+    from sanne.train.distributed import is_first_process, is_restarted
 
+    notes.quiet = not is_first_process()
     changes = _parse_settings(settings)
     recipe_config(recipe).replace(**(changes or {}))  # wrong settings are refused before anything is read
     check_model_target(out)
@@ -68,7 +70,9 @@ def fit(
     graph = origin.load()
     notes.print(f"read {graph} in {time.perf_counter() - started:.1f} s")
     checkpoint = out.with_name(out.name + ".checkpoint")
-    if checkpoint.exists() and not resume:
+    if checkpoint.exists() and is_restarted():
+        notes.print(f"started again: going on from {checkpoint}")
+    elif checkpoint.exists() and not resume:
         notes.print(f"starting over: {checkpoint} holds an unfinished fit (--resume goes on with it)")
     started = time.perf_counter()
     try:
@@ -77,6 +81,8 @@ def fit(
         kept = f"; --resume goes on from {checkpoint}" if checkpoint.exists() else ""
         notes.print(f"interrupted{kept}")
         raise typer.Exit(130) from None
+    if not is_first_process():
+        return
     seconds = time.perf_counter() - started
     model.artifact_.record["source"] = origin.to_dict()
     model.save(out)
@@ -356,8 +362,10 @@ def main() -> None:
     try:
         app()
     except SanneError as error:
+        notes.quiet = False
         notes.print(f"error: {error}", style="red", markup=False)
         sys.exit(2)
     except OSError as error:
+        notes.quiet = False
         notes.print(f"error: {error}", style="red", markup=False)
         sys.exit(1)

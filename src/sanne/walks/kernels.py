@@ -86,16 +86,16 @@ def walk_block(
 
 @kernel
 def neighbour_block(
-    indptr: Any, indices: Any, cumulative: Any, nodes: Any, seed: Any, position: Any, targets: Any
+    indptr: Any, indices: Any, cumulative: Any, nodes: Any, seed: Any, position: Any, first: Any, targets: Any
 ) -> None:
     """Fill `targets` (count, num_targets) with neighbours of `nodes`, drawn with replacement.
 
-    Row i uses the stream (seed, position, i, nodes[i]); a node without neighbours gives -1.
+    Row i uses the stream (seed, position, first + i, nodes[i]); a node without neighbours gives -1.
     """
     weighted = len(cumulative) > 0
     for i in range(len(nodes)):
         node = nodes[i]
-        state = walk_stream(np.uint64(seed), np.uint64(position), np.uint64(i), np.uint64(node))
+        state = walk_stream(np.uint64(seed), np.uint64(position), np.uint64(first + i), np.uint64(node))
         for j in range(targets.shape[1]):
             state = step(state)
             bits = mix(state)
