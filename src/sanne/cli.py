@@ -1,5 +1,6 @@
 """The command line: thin commands over the library. Results go to stdout, everything else to stderr."""
 
+import contextlib
 import json
 import logging
 import sys
@@ -107,11 +108,20 @@ def fit(
 @app.command()
 def embed(
     model: ModelFolder,
-    out: Annotated[Path, typer.Option(help="vectors.parquet, .npy, .csv, or .txt/.vec for word2vec text.")],
+    out: Annotated[
+        Path, typer.Option(help="vectors.parquet, .npy, .csv, or .txt/.vec for word2vec text; ray: or a folder.")
+    ],
     graph: Annotated[str | None, typer.Option(help="The graph as it is now. Default: the one fit read.")] = None,
     node_table: NodeTable = None,
-    nodes: Annotated[Path | None, typer.Option(help="Text file with one node id a line. Default: all nodes.")] = None,
+    nodes: Annotated[
+        Path | None, typer.Option(help="One node id a line, or Parquet with a column id. Default: all nodes.")
+    ] = None,
     explain: Annotated[int, typer.Option(help="Name so many nodes that each vector drew on.", min=0)] = 0,
+    engine: Annotated[
+        Literal["local", "ray"], typer.Option(help="Here, or on the machines of a Ray cluster.")
+    ] = "local",
+    workers: Annotated[int, typer.Option(help="ray: processes that embed.", min=1)] = 2,
+    address: Annotated[str | None, typer.Option(help="ray: the cluster; default: Ray on this machine alone.")] = None,
     as_json: Json = False,
 ) -> None:
     """Vectors for nodes, seen in fit or new, read from walks over the graph as it is now."""
@@ -119,6 +129,10 @@ def embed(
     from sanne.experiments.model_source import ModelSource, read_node_list
     from sanne.infer.vectors_file import check_output, write_vectors
 
+    if engine == "ray":
+        origin = ModelSource.remembered(SANNE.load(model)).changed(graph, node_table)
+        _show(_embed_with_ray(model, origin, nodes, out, explain, workers, address), as_json, f"wrote {out}")
+        return
     check_output(out)
     fitted = SANNE.load(model)
     now = ModelSource.remembered(fitted).changed(graph, node_table).load()
@@ -309,6 +323,28 @@ def demo(
         table.add_row(str(row["id"]), row["class"], f"{row['similarity']:.3f}")
     console.print(table)
     console.print(f"the map is in {result['map']}")
+
+
+def _embed_with_ray(
+    model: Path, origin: Any, nodes: Path | None, out: Path, explain: int, workers: int, address: str | None
+) -> dict[str, Any]:
+    """Embed on a Ray cluster; only where all nodes are asked for does this process read the graph."""
+    from sanne.experiments.model_source import read_node_list
+    from sanne.infer.ray_engine import Job, as_parquet, check_ray_output, embed_with_ray
+
+    check_ray_output(out)
+    started = time.perf_counter()
+    with contextlib.ExitStack() as stack:
+        if nodes is None:
+            ids = stack.enter_context(as_parquet(origin.load().node_ids, beside=out))
+        elif nodes.suffix == ".parquet":
+            ids = nodes
+        else:
+            ids = stack.enter_context(as_parquet(read_node_list(nodes), beside=out))
+        job = Job(model.absolute(), origin.load, ids, explain)
+        count = embed_with_ray(job, out, workers=workers, address=address)
+    seconds = round(time.perf_counter() - started, 2)
+    return {"vectors": str(out), "nodes": count, "workers": workers, "seconds": seconds}
 
 
 def _parse_settings(pairs: list[str] | None) -> dict[str, Any] | None:

@@ -97,21 +97,28 @@ def read_vectors(path: str | Path) -> Vectors:
     return content
 
 
-def _write_parquet(path: Path, content: Vectors, explanation: Explanation | None) -> None:
-    dim = content.vectors.shape[1]
+def vectors_table(
+    node_ids: Ids, vectors: Floats, spread: Floats | None = None, explanation: Explanation | None = None
+) -> pa.Table:
+    """Vectors as the table that a Parquet file holds."""
     columns = {
-        "id": pa.array(content.node_ids),
-        "embedding": pa.FixedSizeListArray.from_arrays(pa.array(content.vectors.ravel()), dim),
+        "id": pa.array(node_ids),
+        "embedding": pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1]),
     }
-    if content.spread is not None:
-        columns["spread"] = pa.array(content.spread)
+    if spread is not None:
+        columns["spread"] = pa.array(spread)
     if explanation is not None:
         item = pa.struct([("id", columns["id"].type), ("share", pa.float32())])
-        text = content.node_ids.dtype.kind == "O"
+        text = node_ids.dtype.kind == "O"
         rows = [[{"id": str(i) if text else int(i), "share": float(share)} for i, share in row] for row in explanation]
         columns["explanation"] = pa.array(rows, pa.list_(item))
+    return pa.table(columns)
+
+
+def _write_parquet(path: Path, content: Vectors, explanation: Explanation | None) -> None:
+    table = vectors_table(content.node_ids, content.vectors, content.spread, explanation)
     with replaced_file(path) as part:
-        pq.write_table(pa.table(columns), part, compression="zstd", use_dictionary=False)
+        pq.write_table(table, part, compression="zstd", use_dictionary=False)
 
 
 def _read_parquet(path: Path) -> Vectors:
