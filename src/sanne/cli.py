@@ -1,5 +1,6 @@
 """The command line: thin commands over the library. Results go to stdout, everything else to stderr."""
 
+import contextlib
 import json
 import logging
 import sys
@@ -67,7 +68,9 @@ def fit(
     from sanne.estimator import SANNE
     from sanne.experiments.model_source import ModelSource
     from sanne.model.artifact import check_model_target
+    from sanne.train.distributed import is_first_process, is_restarted
 
+    notes.quiet = not is_first_process()
     changes = _parse_settings(settings)
     recipe_config(recipe).replace(**(changes or {}))  # wrong settings are refused before anything is read
     check_model_target(out)
@@ -77,7 +80,9 @@ def fit(
     graph = origin.load()
     notes.print(f"read {graph} in {time.perf_counter() - started:.1f} s")
     checkpoint = out.with_name(out.name + ".checkpoint")
-    if checkpoint.exists() and not resume:
+    if checkpoint.exists() and is_restarted():
+        notes.print(f"started again: going on from {checkpoint}")
+    elif checkpoint.exists() and not resume:
         notes.print(f"starting over: {checkpoint} holds an unfinished fit (--resume goes on with it)")
     started = time.perf_counter()
     try:
@@ -86,6 +91,8 @@ def fit(
         kept = f"; --resume goes on from {checkpoint}" if checkpoint.exists() else ""
         notes.print(f"interrupted{kept}")
         raise typer.Exit(130) from None
+    if not is_first_process():
+        return
     seconds = time.perf_counter() - started
     model.artifact_.record["source"] = origin.to_dict()
     model.save(out)
@@ -145,11 +152,20 @@ def build(
 @app.command()
 def embed(
     model: ModelFolder,
-    out: Annotated[Path, typer.Option(help="vectors.parquet, .npy, .csv, or .txt/.vec for word2vec text.")],
+    out: Annotated[
+        Path, typer.Option(help="vectors.parquet, .npy, .csv, or .txt/.vec for word2vec text; ray: or a folder.")
+    ],
     graph: Annotated[str | None, typer.Option(help="The graph as it is now. Default: the one fit read.")] = None,
     node_table: NodeTable = None,
-    nodes: Annotated[Path | None, typer.Option(help="Text file with one node id a line. Default: all nodes.")] = None,
+    nodes: Annotated[
+        Path | None, typer.Option(help="One node id a line, or Parquet with a column id. Default: all nodes.")
+    ] = None,
     explain: Annotated[int, typer.Option(help="Name so many nodes that each vector drew on.", min=0)] = 0,
+    engine: Annotated[
+        Literal["local", "ray"], typer.Option(help="Here, or on the machines of a Ray cluster.")
+    ] = "local",
+    workers: Annotated[int, typer.Option(help="ray: processes that embed.", min=1)] = 2,
+    address: Annotated[str | None, typer.Option(help="ray: the cluster; default: Ray on this machine alone.")] = None,
     as_json: Json = False,
 ) -> None:
     """Vectors for nodes, seen in fit or new, read from walks over the graph as it is now."""
@@ -158,6 +174,10 @@ def embed(
     from sanne.infer.vectors_file import VectorWriter, check_output
     from sanne.model.artifact import Artifact
 
+    if engine == "ray":
+        origin = ModelSource.remembered(Artifact.read(model)).changed(graph, node_table)
+        _show(_embed_with_ray(model, origin, nodes, out, explain, workers, address), as_json, f"wrote {out}")
+        return
     check_output(out)
     fitted = Artifact.read(model)  # without the vectors of the fit, which may be many
     now = ModelSource.remembered(fitted).changed(graph, node_table).load()
@@ -386,6 +406,28 @@ def demo(
     console.print(f"the map is in {result['map']}")
 
 
+def _embed_with_ray(
+    model: Path, origin: Any, nodes: Path | None, out: Path, explain: int, workers: int, address: str | None
+) -> dict[str, Any]:
+    """Embed on a Ray cluster; only where all nodes are asked for does this process read the graph."""
+    from sanne.experiments.model_source import read_node_list
+    from sanne.infer.ray_engine import Job, as_parquet, check_ray_output, embed_with_ray
+
+    check_ray_output(out)
+    started = time.perf_counter()
+    with contextlib.ExitStack() as stack:
+        if nodes is None:
+            ids = stack.enter_context(as_parquet(origin.load().node_ids, beside=out))
+        elif nodes.suffix == ".parquet":
+            ids = nodes
+        else:
+            ids = stack.enter_context(as_parquet(read_node_list(nodes), beside=out))
+        job = Job(model.absolute(), origin.load, ids, explain)
+        count = embed_with_ray(job, out, workers=workers, address=address)
+    seconds = round(time.perf_counter() - started, 2)
+    return {"vectors": str(out), "nodes": count, "workers": workers, "seconds": seconds}
+
+
 def _parse_settings(pairs: list[str] | None) -> dict[str, Any] | None:
     settings: dict[str, Any] = {}
     for pair in pairs or []:
@@ -437,8 +479,10 @@ def main() -> None:
     try:
         app()
     except SanneError as error:
+        notes.quiet = False
         notes.print(f"error: {error}", style="red", markup=False)
         sys.exit(2)
     except OSError as error:
+        notes.quiet = False
         notes.print(f"error: {error}", style="red", markup=False)
         sys.exit(1)

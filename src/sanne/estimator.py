@@ -18,6 +18,7 @@ from sanne.infer.similar import most_similar
 from sanne.infer.vectors_file import read_vectors, write_vectors
 from sanne.model.artifact import VECTORS, Artifact, check_model_target
 from sanne.model.card import model_card
+from sanne.train.distributed import is_first_process
 from sanne.train.fit import EpochHook, fit_model
 from sanne.train.loop import Run
 
@@ -61,7 +62,8 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
 
         `on_epoch(artifact, epochs_done)` is called after every epoch; if it returns a validation score, the model of
         the best epoch is kept. `checkpoint` is a file to save to after every epoch, and to go on from with
-        `resume=True`. `features_from` is a larger graph to fit the feature map on.
+        `resume=True`. `features_from` is a larger graph to fit the feature map on. Of several processes that
+        torchrun started, all have the model afterwards, but only the first has `embedding_`.
         """
         graph = graph if isinstance(graph, Graph) else load_graph(graph)
         config = self._config()
@@ -71,6 +73,8 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         self.artifact_ = fit_model(
             graph, config, seed, on_epoch=on_epoch, features_from=features_from, run=run, record=record
         )
+        if not is_first_process():
+            return self
         present = embed_present(self.artifact_, graph, progress=self.progress)
         self._set_vectors(present.node_ids, present.vectors, present.spread)
         return self

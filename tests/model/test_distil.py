@@ -84,16 +84,17 @@ def test_the_loss_is_the_cross_entropy_with_the_teacher_by_hand() -> None:
 
 
 def test_about_mask_rate_of_the_positions_is_hidden_anew_each_step() -> None:
-    _, objective, _ = student(mask_rate=0.3)
+    _, objective, config = student(mask_rate=0.3)
+    stream = WalkStream(GRAPH.adjacency(), config.walks, config.replace(batch_size=400).train, seed=0)
     ones = torch.ones(400, 5, 12)
-    hidden = objective._hide(ones, position=4)
+    hidden = objective._hide(ones, stream.batch(4))
     whole_rows = hidden.sum(dim=2)
     assert set(whole_rows.unique().tolist()) == {0.0, 12.0}  # a position is hidden as a whole
     assert abs((whole_rows == 0).float().mean().item() - 0.3) < 0.05
-    assert torch.equal(hidden, objective._hide(ones, position=4))
-    assert not torch.equal(hidden, objective._hide(ones, position=5))
+    assert torch.equal(hidden, objective._hide(ones, stream.batch(4)))
+    assert not torch.equal(hidden, objective._hide(ones, stream.batch(5)))
     _, unmasked, _ = student(mask_rate=0.0)
-    assert unmasked._hide(ones, position=4) is ones
+    assert unmasked._hide(ones, stream.batch(4)) is ones
 
 
 def test_nothing_is_hidden_when_vectors_are_read() -> None:

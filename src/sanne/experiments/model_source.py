@@ -5,6 +5,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from sanne.datasets import CATALOG
 from sanne.errors import InputError
 from sanne.graph.csr import Graph
@@ -92,8 +95,10 @@ class ModelSource:
         return asdict(self)
 
 
-def read_node_list(path: Path) -> list[str]:
-    """Node ids from a text file, one a line; blank lines do not count."""
+def read_node_list(path: Path) -> list[Any]:
+    """Node ids from the column `id` of a Parquet file, or from a text file, one a line; blank lines do not count."""
+    if path.suffix == ".parquet":
+        return _read_id_column(path)
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except FileNotFoundError:
@@ -103,6 +108,17 @@ def read_node_list(path: Path) -> list[str]:
     ids = [line.strip() for line in lines if line.strip()]
     if not ids:
         raise InputError(f"{path}: no node ids in it; write one a line, or leave --nodes out for all nodes")
+    return ids
+
+
+def _read_id_column(path: Path) -> list[Any]:
+    try:
+        ids: list[Any] = pq.read_table(path, columns=["id"])["id"].to_pylist()
+    except (OSError, KeyError, pa.ArrowException) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"{path}: not readable as Parquet with a column id ({reason})") from None
+    if not ids:
+        raise InputError(f"{path}: no node ids in it; leave --nodes out for all nodes")
     return ids
 
 

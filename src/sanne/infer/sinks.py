@@ -57,7 +57,7 @@ def parquet_sink(path: Path, count: int, dim: int) -> Iterator[Write]:
             held[:] = [table.slice(rows)] if len(table) > rows else []
 
         def write(content: Vectors, explanation: Explanation | None) -> None:
-            held.append(_arrow_table(content, explanation))
+            held.append(vectors_table(content, explanation))
             while sum(map(len, held)) >= _ROW_GROUP:
                 flush(_ROW_GROUP)
 
@@ -66,7 +66,8 @@ def parquet_sink(path: Path, count: int, dim: int) -> Iterator[Write]:
             flush(_ROW_GROUP)
 
 
-def _arrow_table(content: Vectors, explanation: Explanation | None) -> pa.Table:
+def vectors_table(content: Vectors, explanation: Explanation | None = None) -> pa.Table:
+    """Vectors as the table that a Parquet file holds."""
     columns = {
         "id": pa.array(content.node_ids),
         "embedding": pa.FixedSizeListArray.from_arrays(pa.array(content.vectors.ravel()), content.vectors.shape[1]),

@@ -4,6 +4,8 @@ The teacher needs the whole graph and no training; the student needs a few walks
 arrive later. There is no table, so memory does not grow with the number of nodes.
 """
 
+import hashlib
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -27,6 +29,11 @@ class Teacher:
             smoothed = smooth(adjacency, features, alpha, config.smoothing_steps)
             centres = np.concatenate(cluster_centres(smoothed, config, seed, number))
             self._scales.append((torch.from_numpy(smoothed), torch.from_numpy(centres)))
+
+    @property
+    def digest(self) -> str:
+        """Stands for the centres; machines of different kinds may find different ones."""
+        return hashlib.sha256(b"".join(centres.numpy().tobytes() for _, centres in self._scales)).hexdigest()
 
     def logits(self, nodes: Tensor) -> Tensor:
         """Sharpened cosines to all centres, (B, sum of cluster sizes)."""
@@ -56,12 +63,16 @@ class ClusterDistillation(nn.Module):
         assert self.teacher is not None, "the teacher is set before training"
         starts = torch.from_numpy(batch.walks[:, 0]).long()
         wanted = self.teacher.logits(starts).to(features.device)
-        predicted = self._logits(encoder, self._hide(features, batch.position))
+        predicted = self._logits(encoder, self._hide(features, batch))
         losses = [
             -(want.softmax(1) * guess.log_softmax(1)).sum(1).mean()
             for want, guess in zip(wanted.split(self.group_sizes, 1), predicted.split(self.group_sizes, 1), strict=True)
         ]
         return torch.stack(losses).mean()
+
+    def num_terms(self, batch: Batch) -> int:
+        """How many walks the loss of a batch is the mean of."""
+        return len(batch.walks)
 
     def read(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
         """A vector per walk (B, vector_dim): square roots of the predicted assignments, of length one altogether."""
@@ -72,10 +83,10 @@ class ClusterDistillation(nn.Module):
         logits: Tensor = self.heads(encoder(features).mean(dim=1))
         return logits
 
-    def _hide(self, features: Tensor, position: int) -> Tensor:
+    def _hide(self, features: Tensor, batch: Batch) -> Tensor:
         """Zero the features of a random share of the walk positions."""
         if self.config.mask_rate == 0:
             return features
-        stream = torch_stream(self.seed, "mask", position)
-        kept = torch.rand(features.shape[:2], generator=stream) >= self.config.mask_rate
-        return features * kept.unsqueeze(-1).to(features.device)
+        stream = torch_stream(self.seed, "mask", batch.position)
+        kept = torch.rand(batch.whole_size, features.shape[1], generator=stream) >= self.config.mask_rate
+        return features * kept[batch.rows].unsqueeze(-1).to(features.device)

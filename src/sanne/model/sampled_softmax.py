@@ -32,8 +32,10 @@ class NeighbourSoftmax(nn.Module):
 
     def loss(self, encoder: WalkEncoder, features: Tensor, batch: Batch) -> Tensor:
         """Mean loss over all (position, target) pairs of a batch of walks; `features` is (B, N, width)."""
+        nodes = batch.walks.ravel()
+        before = batch.first_row * batch.walks.shape[1]
         targets = torch.from_numpy(
-            batch.sampler.neighbours(batch.walks.ravel(), self.config.num_targets, batch.position)
+            batch.sampler.neighbours(nodes, self.config.num_targets, batch.position, before)
         ).long()
         present = targets[:, 0] >= 0  # a node without neighbours has nothing to predict
         walk_vectors = encoder(features).flatten(0, 1)  # (B * N, dim)
@@ -44,6 +46,10 @@ class NeighbourSoftmax(nn.Module):
         return self.sampled_loss(
             walk_vectors[present.to(device)], targets[present].to(device), negatives.to(device), tries
         )
+
+    def num_terms(self, batch: Batch) -> int:
+        """How many (position, target) pairs the loss of a batch is the mean of."""
+        return int(batch.sampler.have_neighbours(batch.walks).sum()) * self.config.num_targets
 
     def sampled_loss(self, walk_vectors: Tensor, targets: Tensor, negatives: Tensor, tries: int) -> Tensor:
         """Sampled softmax with one set of negatives for all rows, so that it is one matrix product.

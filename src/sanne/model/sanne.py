@@ -23,6 +23,10 @@ class Objective(Protocol):
         """The loss of a batch of walks, `features` (B, N, width)."""
         ...
 
+    def num_terms(self, batch: Batch) -> int:
+        """How many terms that loss is the mean of."""
+        ...
+
     def read(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
         """A vector per walk, (B, vector_dim)."""
         ...

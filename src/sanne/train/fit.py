@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from sanne.config import Config
+from sanne.device import choose_device
 from sanne.errors import InputError
 from sanne.features.choose import fit_features
 from sanne.graph.csr import Graph
 from sanne.model.artifact import Artifact, versions
 from sanne.model.sanne import WalkModel
+from sanne.train.distributed import joined_processes
 from sanne.train.loop import Run, train
 
 logger = logging.getLogger(__name__)
@@ -56,7 +58,8 @@ def fit_model(
         return score
 
     adjacency = graph.adjacency(config.walks.direction)
-    progress = train(model, adjacency, features, config, seed, call_hook if on_epoch else None, run)
+    with joined_processes(choose_device(config.train.device)) as processes:
+        progress = train(model, adjacency, features, config, seed, call_hook if on_epoch else None, run, processes)
     artifact.record.update(
         data={
             "nodes": graph.num_nodes,

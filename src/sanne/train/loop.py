@@ -21,6 +21,7 @@ from sanne.model.sampled_softmax import NeighbourSoftmax
 from sanne.model.sanne import WalkModel
 from sanne.seeds import derived_seed
 from sanne.train.checkpoint import Checkpoint, Progress, copy_of, fingerprint, load_checkpoint, save_checkpoint
+from sanne.train.distributed import Processes, is_restarted, launched
 from sanne.walks.batches import WalkStream
 
 logger = logging.getLogger(__name__)
@@ -46,27 +47,37 @@ def train(
     seed: int,
     on_epoch: EpochHook | None = None,
     run: Run | None = None,
+    processes: Processes | None = None,
 ) -> Progress:
     """Train `model` in place on walks over `adjacency`; `features` is (V, width).
 
-    Where `on_epoch` returns scores, the model ends as it was in the epoch with the highest one.
+    Where `on_epoch` returns scores, the model ends as it was in the epoch with the highest one. One of several
+    processes trains on its share of every batch; the first of them calls `on_epoch` and writes the checkpoint.
     """
     run = run or Run()
-    device = choose_device(config.train.device)
+    processes = processes or Processes()
+    device = processes.place(choose_device(config.train.device))
     model.to(device)
     rows = torch.from_numpy(features).to(device)
     objective = model.objective
+    teacher = None
     if isinstance(objective, ClusterDistillation):
-        objective.teacher = Teacher(adjacency, features, config.objective, seed)
-    stream = WalkStream(adjacency, config.walks, config.train, seed=seed)
+        objective.teacher = teacher = Teacher(adjacency, features, config.objective, seed)
+    stream = WalkStream(adjacency, config.walks, config.train, seed=seed, share=processes.rank, shares=processes.size)
     optimisers = make_optimisers(model, config.train)
     progress, best = Progress(), dict[str, Tensor]()
     if run.checkpoint:
         check_target(run.checkpoint)  # now, not after the first epoch
-    identity = fingerprint(adjacency, features, config.to_dict(), seed) if run.checkpoint else ""
-    if run.checkpoint and run.resume and run.checkpoint.exists():
+    identity = ""
+    if run.checkpoint or processes.size > 1:
+        identity = fingerprint(adjacency, features, config.to_dict(), seed)
+    resume = run.resume or is_restarted()
+    if run.checkpoint and launched() and processes.is_first and not resume:
+        run.checkpoint.unlink(missing_ok=True)  # a restart must not take up an older run
+    if run.checkpoint and resume and run.checkpoint.exists():
         progress, best = _restore(model, optimisers, run.checkpoint, identity)
         logger.info("resuming after epoch %d", progress.epoch)
+    processes.require_agreement(identity, teacher.digest if teacher else "", progress.epoch)
 
     total = config.train.epochs * stream.steps_per_epoch
     bar = tqdm(
@@ -74,7 +85,7 @@ def train(
         initial=progress.epoch * stream.steps_per_epoch,
         desc="training",
         unit="step",
-        disable=None if run.progress is None else not run.progress,
+        disable=True if not processes.is_first else None if run.progress is None else not run.progress,
     )
     with bar, torch_threads(config.train.threads):
         while progress.epoch < config.train.epochs and not out_of_patience(progress, config.train):
@@ -82,7 +93,7 @@ def train(
             model.train()
             losses = torch.zeros((), dtype=torch.float64)
             with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(derived_seed(seed, "dropout", progress.epoch))
+                torch.manual_seed(derived_seed(seed, "dropout", progress.epoch, *processes.own_counter))
                 first = progress.epoch * stream.steps_per_epoch
                 for step in range(first, first + stream.steps_per_epoch):
                     set_learning_rates(optimisers, config.train, step / total)
@@ -91,11 +102,12 @@ def train(
                     for optimiser in optimisers:
                         optimiser.zero_grad(set_to_none=True)
                     loss.backward()
+                    loss = processes.average(model, batch, loss)
                     if config.train.gradient_clip:
                         torch.nn.utils.clip_grad_norm_(dense_parameters(model), config.train.gradient_clip)
                     for optimiser in optimisers:
                         optimiser.step()
-                    losses += loss.detach().cpu()
+                    losses += loss.cpu()
                     bar.update()
                     bar.set_postfix(loss=f"{loss.item():.3f}", refresh=False)
             mean_loss = float(losses) / stream.steps_per_epoch
@@ -108,9 +120,9 @@ def train(
             progress.losses.append(mean_loss)
             progress.seconds += time.perf_counter() - started
             if on_epoch is not None:
-                best = _validate(model, progress, best, on_epoch)
+                best = _validate(model, progress, best, on_epoch, processes)
             logger.info("epoch %d of %d: loss %.4f", progress.epoch, config.train.epochs, mean_loss)
-            if run.checkpoint:
+            if run.checkpoint and processes.is_first:
                 states = [optimiser.state_dict() for optimiser in optimisers]
                 save_checkpoint(run.checkpoint, Checkpoint(progress, copy_of(model), best, states), identity)
     if out_of_patience(progress, config.train):
@@ -129,10 +141,12 @@ def out_of_patience(progress: Progress, config: TrainConfig) -> bool:
     return bool(config.patience and progress.best_epoch and stale >= config.patience)
 
 
-def _validate(model: WalkModel, progress: Progress, best: dict[str, Tensor], on_epoch: EpochHook) -> dict[str, Tensor]:
+def _validate(
+    model: WalkModel, progress: Progress, best: dict[str, Tensor], on_epoch: EpochHook, processes: Processes
+) -> dict[str, Tensor]:
     """Ask the hook for a score; keep the model if it is the best so far."""
     model.eval()
-    score = on_epoch(model, progress.epoch)
+    score = processes.from_first(on_epoch(model, progress.epoch) if processes.is_first else None)
     if score is None or math.isnan(score):
         return best
     better = score > max(progress.scores, default=-math.inf)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sanne.config import TrainConfig, WalkConfig
+from sanne.errors import InputError
 from sanne.graph.csr import Adjacency, IntArray
 from sanne.seeds import numpy_stream
 from sanne.walks.sample import Walks, WalkSampler
@@ -16,19 +17,41 @@ from sanne.walks.sample import Walks, WalkSampler
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """One training step's walks."""
+    """One training step's walks, or the share of them that one of several processes reads."""
 
     position: int  # number of the step since training began
-    walks: Walks  # (batch, walk_length)
+    walks: Walks  # (rows, walk_length)
     sampler: WalkSampler  # to draw target neighbours from
+    first_row: int = 0  # of the share
+    total_rows: int | None = None  # of the whole batch, where this is a share
+
+    @property
+    def rows(self) -> slice:
+        """Where the rows stand in the whole batch."""
+        return slice(self.first_row, self.first_row + len(self.walks))
+
+    @property
+    def whole_size(self) -> int:
+        """Rows of the whole batch."""
+        return len(self.walks) if self.total_rows is None else self.total_rows
 
 
 class WalkStream:
-    """Draws the batch of any training step."""
+    """Draws the batch of any training step, or share number `share` of `shares` of it."""
 
     def __init__(
-        self, adjacency: Adjacency, walks: WalkConfig, train: TrainConfig, *, seed: int, threads: int = 1
+        self,
+        adjacency: Adjacency,
+        walks: WalkConfig,
+        train: TrainConfig,
+        *,
+        seed: int,
+        threads: int = 1,
+        share: int = 0,
+        shares: int = 1,
     ) -> None:
+        if shares > train.batch_size:
+            raise InputError(f"{shares} processes for a batch_size of {train.batch_size}: give each one walk at least")
         self._sampler = WalkSampler(
             adjacency, walk_length=walks.walk_length, seed=seed, threads=threads, p=walks.p, q=walks.q
         )
@@ -37,6 +60,8 @@ class WalkStream:
         self._fresh = train.fresh_walks
         self._batch_size = train.batch_size
         self._seed = seed
+        edges = [train.batch_size * number // shares for number in (share, share + 1)]
+        self._rows = slice(*edges)
         self._order: tuple[int, IntArray] = (-1, np.empty(0, np.int64))
         per_epoch = -(-self._num_nodes * self._num_walks // self._batch_size)
         self.steps_per_epoch = train.steps_per_epoch or per_epoch
@@ -53,8 +78,8 @@ class WalkStream:
             epochs.append(np.full(taken, epoch if self._fresh else 0, np.int64))
             numbers.append(np.full(taken, number, np.int64))
             first += taken
-        walks = self._sampler.walks(np.concatenate(starts), np.concatenate(epochs), np.concatenate(numbers))
-        return Batch(step, walks, self._sampler)
+        keys = [np.concatenate(parts)[self._rows] for parts in (starts, epochs, numbers)]
+        return Batch(step, self._sampler.walks(*keys), self._sampler, self._rows.start, self._batch_size)
 
     def _pass_order(self, number: int) -> IntArray:
         if self._order[0] != number:

@@ -1,0 +1,225 @@
+"""Embedding on many machines: Ray Data hands node ids to actors that hold the model and the graph.
+
+Ids come from Parquet and vectors go to Parquet, so that neither ever stands whole in one process. A node's vector
+depends on the node alone, so an actor that dies is started again and its ids are simply embedded once more.
+"""
+
+import contextlib
+import logging
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sanne.atomic import check_target, replaced_file, replaced_folder
+from sanne.errors import InputError, MissingExtraError, SanneError
+from sanne.features.choose import FeatureMap
+from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.infer.embed import embed
+from sanne.infer.sinks import Vectors, vectors_table
+from sanne.model.artifact import Artifact
+
+_NODES_AT_ONCE = 2048  # what a dying actor can lose
+PARQUET = ".parquet"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to embed. Actors on other machines open these places too, so all of them must see them."""
+
+    model: Path
+    load: Callable[[], Graph]  # reads the graph as it is now; called once in every actor
+    nodes: Path  # Parquet with the column `id`
+    explain: int = 0
+
+
+def embed_with_ray(job: Job, out: Path, *, workers: int, address: str | None = None) -> int:
+    """Embed nodes with `workers` actors and return how many; `out` is one Parquet file or a folder of them.
+
+    Ray is started on this machine, or taken from `address` (`auto`: the cluster that this machine is in). In one file
+    rows stand in the order asked for. Whatever happens, `out` appears whole or not at all.
+    """
+    check_ray_output(out)
+    count = _count_ids(job.nodes)
+    if out.suffix == PARQUET:
+        with tempfile.TemporaryDirectory(prefix=".part-", dir=check_target(out).parent) as parts:
+            _run(job, Path(parts), count, workers, address)
+            _merge(Path(parts), out)
+    else:
+        with replaced_folder(out) as parts:
+            _run(job, parts, count, workers, address)
+    return count
+
+
+def check_ray_output(out: Path) -> None:
+    """Refuse a place that vectors cannot be written to; call it before any long work."""
+    if out.suffix == PARQUET:
+        check_target(out)
+    elif out.suffix:
+        raise InputError(f"cannot write {out} with Ray: give a name that ends in .parquet, or a new folder")
+    elif check_target(out, folder=True).is_dir() and any(p.suffix != PARQUET for p in out.iterdir()):
+        raise InputError(f"{out}: there are other files in this folder; choose an empty or a new one")
+
+
+@contextlib.contextmanager
+def as_parquet(node_ids: Any, beside: Path) -> Iterator[Path]:
+    """Node ids as a Parquet file that exists inside the block, in the folder of `beside`."""
+    with tempfile.TemporaryDirectory(prefix=".part-", dir=check_target(beside, folder=True).parent) as folder:
+        path = Path(folder) / "nodes.parquet"
+        pq.write_table(pa.table({"id": pa.array(node_ids)}), path)
+        yield path
+
+
+class Embedder:
+    """One actor: loads the model and the graph once, then embeds batches of ids."""
+
+    def __init__(self, job: Job) -> None:
+        artifact = Artifact.read(job.model)
+        self._graph = job.load()
+        self._artifact = replace(artifact, feature_map=_KeptFeatures(artifact.feature_map))
+        self._explain = job.explain
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        found = embed(self._artifact, self._graph, batch["id"].to_pylist(), explain=self._explain, progress=False)
+        return vectors_table(Vectors(found.node_ids, found.vectors, found.spread), found.explanation)
+
+
+class _KeptFeatures:
+    """A feature map that computes the features of the whole graph once, and not for every batch."""
+
+    def __init__(self, feature_map: FeatureMap) -> None:
+        self._map = feature_map
+        self._all: FloatArray | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._map, name)
+
+    def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
+        if nodes is not None:
+            return self._map.transform(graph, nodes) if self._all is None else self._all[nodes]
+        if self._all is None:
+            self._all = self._map.transform(graph)
+        return self._all
+
+
+def _run(job: Job, folder: Path, count: int, workers: int, address: str | None) -> None:
+    """Write the vectors as Parquet files into a folder; the names of the files are in the order of the ids."""
+    with _without_rays_warnings(), _ray(workers, address) as ray, _plain_errors():
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False
+        context.execution_options.preserve_order = True
+        context.raise_original_map_exception = True
+        (
+            ray.data.read_parquet(str(job.nodes.absolute()), override_num_blocks=-(-count // _NODES_AT_ONCE))
+            .select_columns(["id"])
+            .map_batches(
+                Embedder,
+                fn_constructor_args=(job,),
+                compute=ray.data.ActorPoolStrategy(size=workers),
+                batch_size=_NODES_AT_ONCE,
+                batch_format="pyarrow",
+                num_cpus=1,  # Ray Data starts a dead actor again, and gives it its batch again, as often as it takes
+            )
+            .write_parquet(str(folder), compression="zstd")
+        )
+
+
+@contextlib.contextmanager
+def _ray(workers: int, address: str | None) -> Iterator[Any]:
+    """Ray, quiet: the one that runs already, the cluster at `address`, or a new one on this machine."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    try:
+        import ray
+        import ray.data
+    except ImportError:
+        raise MissingExtraError("ray", "distributed", "--engine ray") from None
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    ours = not ray.is_initialized()
+    if ours:
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        try:
+            with _without_stderr():
+                if address is None:  # one CPU more than there are actors, for reading and writing
+                    ray.init(num_cpus=workers + 1, include_dashboard=False, **quiet)
+                else:
+                    ray.init(address, **quiet)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            reason = str(error).splitlines()[0]
+            raise SanneError(f"Ray cannot be started or reached at {address or 'this machine'}: {reason}") from error
+    try:
+        there = int(ray.cluster_resources().get("CPU", 0))
+        if there <= workers:
+            raise InputError(
+                f"{workers} workers need {workers + 1} CPUs, Ray has {there}: ask for fewer workers, or add machines"
+            )
+        yield ray
+    finally:
+        if ours:
+            ray.shutdown()
+
+
+@contextlib.contextmanager
+def _without_stderr() -> Iterator[None]:
+    """Ray's compiled part writes to stderr, past Python, that it was told to be quiet; its errors are exceptions."""
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(nowhere)
+        os.close(kept)
+
+
+@contextlib.contextmanager
+def _without_rays_warnings() -> Iterator[None]:
+    """Ray warns about its own settings, which no user of ours can change."""
+    with warnings.catch_warnings():
+        for category in (DeprecationWarning, FutureWarning, UserWarning):
+            warnings.filterwarnings("ignore", category=category, module=r"ray\.")
+        yield
+
+
+@contextlib.contextmanager
+def _plain_errors() -> Iterator[None]:
+    """Give errors of actors as themselves, without Ray's account of where they were."""
+    try:
+        yield
+    except Exception as error:
+        inner: BaseException | None = error
+        while inner is not None:
+            cause = getattr(inner, "cause", None)
+            if isinstance(cause, SanneError):
+                raise type(cause)(*cause.args) from error
+            inner = inner.__cause__
+        raise
+
+
+def _count_ids(nodes: Path) -> int:
+    try:
+        schema, count = pq.read_schema(nodes), pq.read_metadata(nodes).num_rows
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{nodes}: not readable as Parquet ({str(error).splitlines()[0]})") from None
+    if "id" not in schema.names:
+        raise InputError(f"{nodes} has no column 'id'; its columns are {', '.join(schema.names)}")
+    if count == 0:
+        raise InputError(f"{nodes}: no node ids in it")
+    return int(count)
+
+
+def _merge(parts: Path, out: Path) -> None:
+    """One file of many, a row group at a time."""
+    files = sorted(parts.glob("*" + PARQUET))
+    with replaced_file(out) as part, pq.ParquetWriter(part, pq.read_schema(files[0]), compression="zstd") as writer:
+        for file in files:
+            opened = pq.ParquetFile(file)
+            for number in range(opened.num_row_groups):
+                writer.write_table(opened.read_row_group(number))

@@ -1,0 +1,150 @@
+"""Embedding with Ray: the vectors of the local engine, even when a worker is killed; nothing half-written."""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from planted import TINY, planted_graph
+from sanne.cli import main
+from sanne.errors import InputError, MissingExtraError
+from sanne.estimator import SANNE
+from sanne.infer import ray_engine
+from sanne.infer.ray_engine import Job, as_parquet, check_ray_output, embed_with_ray
+from sanne.infer.vectors_file import read_vectors
+
+GRAPH = planted_graph(size=300)  # 900 nodes
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> tuple[SANNE, Path]:
+    folder = tmp_path_factory.mktemp("fitted")
+    ends = np.repeat(GRAPH.node_ids, np.diff(GRAPH.indptr)), GRAPH.node_ids[GRAPH.indices]
+    pq.write_table(pa.table({"src": ends[0], "dst": ends[1]}), folder / "edges.parquet")
+    columns = {f"f{i}": column for i, column in enumerate(GRAPH.features.T)}  # type: ignore[union-attr]
+    pq.write_table(pa.table({"id": GRAPH.node_ids, **columns}), folder / "nodes.parquet")
+    model = SANNE(settings=TINY | {"epochs": 1, "steps_per_epoch": 3}, progress=False).fit(GRAPH)
+    model.artifact_.record["source"] = {"source": str(folder)}
+    model.save(folder / "model")
+    return model, folder
+
+
+@pytest.fixture(scope="module")
+def local_ray() -> Iterator[None]:
+    """A Ray of this test file's own, that finds modules where this process does."""
+    pytest.importorskip("ray")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
+        with ray_engine._without_rays_warnings(), ray_engine._ray(workers=2, address=None):
+            yield
+
+
+def sanne_embed(monkeypatch: pytest.MonkeyPatch, model: Path, *options: Any) -> int:
+    """Run the command in this process, which has a Ray already; the exit code."""
+    monkeypatch.setattr(sys, "argv", ["sanne", "embed", str(model), "--engine", "ray", "--json", *map(str, options)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+def ray_workers() -> list[int]:
+    """The processes below this one that embed."""
+    parents, names = {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            names[int(folder.name)] = (folder / "cmdline").read_bytes()
+            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
+
+    def is_ours(pid: int) -> bool:
+        return pid == os.getpid() or (pid in parents and is_ours(parents[pid]))
+
+    return [pid for pid, name in names.items() if name.startswith(b"ray::MapWorker") and is_ours(pid)]
+
+
+@pytest.mark.usefixtures("local_ray")
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the process to kill in /proc")
+def test_a_killed_worker_costs_no_vector(
+    fitted: tuple[SANNE, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    model, folder = fitted
+    monkeypatch.setattr(ray_engine, "_NODES_AT_ONCE", 10)
+    killed: dict[int, int] = {}
+
+    def parts() -> int:
+        return len(list(tmp_path.glob(".part-*/*_*.parquet")))
+
+    def kill_one() -> None:
+        while not (parts() and ray_workers()):
+            time.sleep(0.01)
+        worker = ray_workers()[0]
+        os.kill(worker, signal.SIGKILL)
+        killed[worker] = parts()
+
+    threading.Thread(target=kill_one, daemon=True).start()
+    assert sanne_embed(monkeypatch, folder / "model", "--workers", 2, "--out", tmp_path / "vectors.parquet") == 0
+    assert [written < 90 / 2 for written in killed.values()] == [True], "killed too late to matter"
+    printed = capfd.readouterr()
+    assert json.loads(printed.out)["nodes"] == 900
+    assert printed.err == ""  # Ray is quiet
+    found, expected = read_vectors(tmp_path / "vectors.parquet"), model.embed(GRAPH)
+    assert found.node_ids.tolist() == GRAPH.node_ids.tolist()  # each once, in the order asked for
+    np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-5)
+    np.testing.assert_allclose(found.spread, expected.spread, atol=1e-5)  # type: ignore[arg-type]
+    assert [path.name for path in tmp_path.iterdir()] == ["vectors.parquet"]  # no litter
+
+
+@pytest.mark.usefixtures("local_ray")
+def test_an_error_in_a_worker_is_one_line_and_nothing_is_written(
+    fitted: tuple[SANNE, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "nodes.txt").write_text("p7\nnobody\n", encoding="utf-8")
+    options = ["--workers", 1, "--nodes", tmp_path / "nodes.txt", "--out", tmp_path / "folder"]
+    assert sanne_embed(monkeypatch, fitted[1] / "model", *options) == 2
+    assert capfd.readouterr().err.startswith("error: 1 of 2 node ids are not in the graph ('nobody')")
+    assert [path.name for path in tmp_path.iterdir()] == ["nodes.txt"]
+
+
+def test_more_workers_than_ray_has_room_for_are_refused(local_ray: None) -> None:
+    with pytest.raises(InputError, match="3 workers need 4 CPUs, Ray has 3"), ray_engine._ray(3, None):
+        pass
+
+
+def test_without_ray_the_extra_is_named(fitted: tuple[SANNE, Path], tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with as_parquet(["p1"], beside=tmp_path / "v") as nodes, pytest.raises(MissingExtraError, match="distributed"):
+        embed_with_ray(Job(fitted[1] / "model", lambda: GRAPH, nodes), tmp_path / "v", workers=1)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["v.csv", "v.npy", "no/such/folder/v.parquet", "mine"])
+def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").touch()
+    with pytest.raises(InputError):
+        check_ray_output(tmp_path / name)
+
+
+def test_a_list_of_nodes_that_is_no_list_is_refused(fitted: tuple[SANNE, Path], tmp_path: Path) -> None:
+    pq.write_table(pa.table({"node": ["p1"]}), tmp_path / "wrong.parquet")
+    pq.write_table(pa.table({"id": pa.array([], pa.string())}), tmp_path / "empty.parquet")
+    (tmp_path / "text.parquet").write_text("p1", encoding="utf-8")
+    for name, reason in (
+        ("wrong", "no column 'id'"),
+        ("empty", "no node ids"),
+        ("text", "not readable"),
+        ("no", "not read"),
+    ):
+        job = Job(fitted[1] / "model", lambda: GRAPH, tmp_path / f"{name}.parquet")
+        with pytest.raises(InputError, match=reason):
+            embed_with_ray(job, tmp_path / "v", workers=1)
