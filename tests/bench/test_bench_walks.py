@@ -25,7 +25,7 @@ arrays = np.load(sys.argv[-1])
 print(json.dumps({{"pecanpy": "9.9", "nodes": str(len(arrays["indptr"]) - 1)}}), flush=True)
 for line in sys.stdin:
     assert set(json.loads(line)) == {{"order", "threads", "count", "walk_length", "p", "q"}}
-    print(json.dumps({{"seconds": 0.5}}), flush=True)
+    print(json.dumps({{"seconds": 0.5, "cpu_seconds": 0.25}}), flush=True)
 """
 
 
@@ -75,6 +75,7 @@ def test_rivals_take_part_from_a_python_of_their_own(tmp_path: Path) -> None:
     result = bench_walks(GRAPH, "hub", threads=1, rivals=python, task=QUICK)
     speeds = {row["order"]: row["steps_per_second"] for row in result["engines"] if row["name"] == "pecanpy"}
     assert speeds == {1: 14, 2: 14}  # a run is cut to one walk of 7 steps, in half a second
+    assert all(row["steps_per_cpu_second"] == 28 for row in result["engines"] if row["name"] == "pecanpy")
     assert result["versions"]["rival nodes"] == "200"
 
 

@@ -1,5 +1,6 @@
 """What the walk engine is measured against and checked by: the loops one would write first."""
 
+import gc
 import random
 from typing import Any
 
@@ -47,10 +48,16 @@ def networkx_graph(adjacency: Adjacency) -> Any:
     graph = networkx.Graph()
     names = list(range(adjacency.num_nodes))  # one object per node, not one per arc
     graph.add_nodes_from(names)
-    for first in range(0, len(sources), 1_000_000):
-        part = slice(first, first + 1_000_000)
-        pairs = zip(sources[part][once[part]].tolist(), adjacency.indices[part][once[part]].tolist(), strict=True)
-        graph.add_edges_from((names[a], names[b]) for a, b in pairs)
+    collecting = gc.isenabled()
+    gc.disable()  # it would look through millions of dictionaries again and again
+    try:
+        for first in range(0, len(sources), 1_000_000):
+            part = slice(first, first + 1_000_000)
+            pairs = zip(sources[part][once[part]].tolist(), adjacency.indices[part][once[part]].tolist(), strict=True)
+            graph.add_edges_from((names[a], names[b]) for a, b in pairs)
+    finally:
+        if collecting:
+            gc.enable()
     return graph
 
 

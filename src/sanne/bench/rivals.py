@@ -47,12 +47,12 @@ class PecanPy:
         self._process.communicate()  # ends stdin, and with it the process
         self._folder.cleanup()
 
-    def seconds(self, **ask: Any) -> float:
-        """The time of one run; see rival_walks.py for what to ask."""
+    def timing(self, **ask: Any) -> dict[str, float]:
+        """The seconds and cpu_seconds of one run; see rival_walks.py for what to ask."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(ask) + "\n")
         self._process.stdin.flush()
-        return float(self._answer()["seconds"])
+        return self._answer()
 
     def _answer(self) -> dict[str, Any]:
         assert self._process.stdout is not None
