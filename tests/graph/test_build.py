@@ -214,3 +214,13 @@ def test_a_database_of_ids_forgets_none(tmp_path: Path) -> None:
     assert [item for part in ids.ids() for item in part.to_pylist()] == expected
     assert ids.codes(pa.chunked_array([["n0", "nowhere", "n999", "n0"]])).tolist() == [0, -1, 1199, 0]
     ids.close()
+
+
+def test_a_directed_graph_walked_both_ways_is_the_undirected_one(tmp_path: Path) -> None:
+    """So a directed graph without weights that must stay on disk can be built undirected, as the docs say."""
+    ends = np.random.default_rng(0).integers(0, 50, (2, 400))
+    edges = write(pa.table({"src": ends[0], "dst": ends[1]}), tmp_path / "e.parquet")
+    both = build_graph(edges, tmp_path / "d", directed=True).adjacency("both")
+    undirected = build_graph(edges, tmp_path / "u").adjacency()
+    np.testing.assert_array_equal(both.indptr, undirected.indptr)
+    np.testing.assert_array_equal(both.indices, undirected.indices)
