@@ -81,19 +81,22 @@ def test_killed_workers_cost_no_vector(
     model, folder = fitted
     monkeypatch.setattr(ray_engine, "_NODES_AT_ONCE", 10)
     killed: dict[int, int] = {}
+    ended = threading.Event()
 
     def parts() -> int:
         return len(list(tmp_path.glob(".part-*/*_*.parquet")))
 
     def kill() -> None:
-        while not parts():
+        while not parts() and not ended.is_set():
             time.sleep(0.01)
         for worker in ray_workers():  # the second may still be starting: the first is embedding for sure
             os.kill(worker, signal.SIGKILL)
             killed[worker] = parts()
 
     threading.Thread(target=kill, daemon=True).start()
-    assert sanne_embed(monkeypatch, folder / "model", "--workers", 2, "--out", tmp_path / "vectors.parquet") == 0
+    code = sanne_embed(monkeypatch, folder / "model", "--workers", 2, "--out", tmp_path / "vectors.parquet")
+    ended.set()
+    assert code == 0
     assert killed
     assert max(killed.values()) < 90 / 2, "killed too late to matter"
     printed = capfd.readouterr()
