@@ -151,8 +151,8 @@ def _ray(workers: int, address: str | None) -> Iterator[Any]:
                     ray.init(num_cpus=workers + 1, include_dashboard=False, **quiet)
                 else:
                     ray.init(address, **quiet)
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            reason = str(error).splitlines()[0]
+        except Exception as error:  # Ray raises plain ones, as when a busy machine takes too long to start it
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise SanneError(f"Ray cannot be started or reached at {address or 'this machine'}: {reason}") from error
     try:
         there = int(ray.cluster_resources().get("CPU", 0))
