@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sanne.atomic import replaced_file
+from sanne.config import Config
 from sanne.datasets import load_dataset, load_splits
 from sanne.errors import InputError
 from sanne.experiments.paper_figures import table2_figure
@@ -155,7 +156,19 @@ def _is_done(path: Path, wanted: dict[str, Any]) -> bool:
     if not path.is_file():
         return False
     found = _read(path)
+    found["settings"] = _with_later_settings(found.get("settings", {}), wanted["settings"])
     return all(found.get(name) == value for name, value in wanted.items())
+
+
+def _with_later_settings(kept: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+    """Kept settings, with those that did not exist yet at their defaults, which change nothing."""
+    defaults = json.loads(json.dumps(Config().to_dict()))
+    return {
+        name: {**{k: v for k, v in defaults[name].items() if k in wanted.get(name, {})}, **value}
+        if isinstance(value, dict) and name in defaults
+        else value
+        for name, value in kept.items()
+    }
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sanne.atomic import check_target, replaced_file, replaced_folder
@@ -42,15 +43,15 @@ class Job:
 def embed_with_ray(job: Job, out: Path, *, workers: int, address: str | None = None) -> int:
     """Embed nodes with `workers` actors and return how many; `out` is one Parquet file or a folder of them.
 
-    Ray is started on this machine, or taken from `address` (`auto`: the cluster that this machine is in). In one file
-    rows stand in the order asked for. Whatever happens, `out` appears whole or not at all.
+    Ray is started on this machine, or taken from `address` (`auto`: the cluster that this machine is in). One file
+    is put in the order asked for, in memory; a folder has no order and needs none. `out` appears whole or not at all.
     """
     check_ray_output(out)
     count = _count_ids(job.nodes)
     if out.suffix == PARQUET:
         with tempfile.TemporaryDirectory(prefix=".part-", dir=check_target(out).parent) as parts:
             _run(job, Path(parts), count, workers, address)
-            _merge(Path(parts), out)
+            _merge(Path(parts), job.nodes, out)
     else:
         with replaced_folder(out) as parts:
             _run(job, parts, count, workers, address)
@@ -109,11 +110,10 @@ class _KeptFeatures:
 
 
 def _run(job: Job, folder: Path, count: int, workers: int, address: str | None) -> None:
-    """Write the vectors as Parquet files into a folder; the names of the files are in the order of the ids."""
+    """Write the vectors as Parquet files into a folder."""
     with _without_rays_warnings(), _ray(workers, address) as ray, _plain_errors():
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
-        context.execution_options.preserve_order = True
         context.raise_original_map_exception = True
         (
             ray.data.read_parquet(str(job.nodes.absolute()), override_num_blocks=-(-count // _NODES_AT_ONCE))
@@ -128,6 +128,7 @@ def _run(job: Job, folder: Path, count: int, workers: int, address: str | None) 
             )
             .write_parquet(str(folder), compression="zstd")
         )
+    _check_parts(folder, count)
 
 
 @contextlib.contextmanager
@@ -150,8 +151,8 @@ def _ray(workers: int, address: str | None) -> Iterator[Any]:
                     ray.init(num_cpus=workers + 1, include_dashboard=False, **quiet)
                 else:
                     ray.init(address, **quiet)
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            reason = str(error).splitlines()[0]
+        except Exception as error:  # Ray raises plain ones, as when a busy machine takes too long to start it
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
             raise SanneError(f"Ray cannot be started or reached at {address or 'this machine'}: {reason}") from error
     try:
         there = int(ray.cluster_resources().get("CPU", 0))
@@ -215,11 +216,16 @@ def _count_ids(nodes: Path) -> int:
     return int(count)
 
 
-def _merge(parts: Path, out: Path) -> None:
-    """One file of many, a row group at a time."""
-    files = sorted(parts.glob("*" + PARQUET))
-    with replaced_file(out) as part, pq.ParquetWriter(part, pq.read_schema(files[0]), compression="zstd") as writer:
-        for file in files:
-            opened = pq.ParquetFile(file)
-            for number in range(opened.num_row_groups):
-                writer.write_table(opened.read_row_group(number))
+def _check_parts(parts: Path, count: int) -> None:
+    found = sum(pq.read_metadata(file).num_rows for file in parts.iterdir())
+    if found != count:
+        raise SanneError(f"Ray gave {found} vectors for {count} node ids: nothing was written; embed again")
+
+
+def _merge(parts: Path, nodes: Path, out: Path) -> None:
+    """One file of many, its rows in the order of the ids asked for: parts come in any order."""
+    table = pq.read_table(parts)
+    wanted = pq.read_table(nodes, columns=["id"])["id"].cast(table["id"].type)
+    table = table.take(pc.index_in(wanted, table["id"].combine_chunks()))
+    with replaced_file(out) as part:
+        pq.write_table(table, part, compression="zstd", use_dictionary=False)
