@@ -7,6 +7,7 @@ depends on the node alone, so an actor that dies is started again and its ids ar
 import contextlib
 import logging
 import os
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -111,7 +112,7 @@ class _KeptFeatures:
 
 def _run(job: Job, folder: Path, count: int, workers: int, address: str | None) -> None:
     """Write the vectors as Parquet files into a folder."""
-    with _without_rays_warnings(), _ray(workers, address) as ray, _plain_errors():
+    with _stdout_for_results(), _without_rays_warnings(), _ray(workers, address) as ray, _plain_errors():
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         context.raise_original_map_exception = True
@@ -164,6 +165,20 @@ def _ray(workers: int, address: str | None) -> Iterator[Any]:
     finally:
         if ours:
             ray.shutdown()
+
+
+@contextlib.contextmanager
+def _stdout_for_results() -> Iterator[None]:
+    """Ray reports a dead worker on stdout, where only our results belong: send it to stderr."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
 
 
 @contextlib.contextmanager
