@@ -1,6 +1,7 @@
 """Embedding with Ray: the vectors of the local engine, even when a worker is killed; nothing half-written."""
 
 import contextlib
+import json
 import os
 import signal
 import sys
@@ -75,7 +76,7 @@ def ray_workers() -> list[int]:
 @pytest.mark.usefixtures("local_ray")
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the process to kill in /proc")
 def test_killed_workers_cost_no_vector(
-    fitted: tuple[SANNE, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fitted: tuple[SANNE, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     model, folder = fitted
     monkeypatch.setattr(ray_engine, "_NODES_AT_ONCE", 10)
@@ -98,6 +99,8 @@ def test_killed_workers_cost_no_vector(
     assert code == 0
     assert killed
     assert max(killed.values()) < 90 / 2, "killed too late to matter"
+    printed = capfd.readouterr()
+    assert json.loads(printed.out)["nodes"] == 900, (printed.out, printed.err)  # one object, whoever died
     found, expected = read_vectors(tmp_path / "vectors.parquet"), model.embed(GRAPH)
     assert found.node_ids.tolist() == GRAPH.node_ids.tolist()  # each once, in the order asked for
     np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-5)
