@@ -1,8 +1,8 @@
-"""What every system in a comparison offers: fit on a training graph, vectors for present and for new nodes."""
+"""What every system in a comparison offers: fit on a training graph, then vectors or classes, for new nodes too."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from sanne.graph.csr import FloatArray, Graph, IntArray
 
@@ -17,7 +17,7 @@ class Snapshot:
 
 
 class System(Protocol):
-    """A system to compare."""
+    """A system that gives vectors, and needs no classes for it."""
 
     name: str
 
@@ -27,4 +27,38 @@ class System(Protocol):
 
     def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
         """Train on a graph; hand every state worth judging to `consider`; return the seconds of training alone."""
+        ...
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Nodes of the training graph, by index, and their classes 0, 1, ..."""
+
+    nodes: IntArray
+    classes: IntArray
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained classifier; `epoch` is the one that validation chose."""
+
+    epoch: int
+    present: Callable[[IntArray], IntArray]  # classes of nodes of the training graph, by index
+    new: Callable[[Graph, IntArray], IntArray]  # classes of nodes of a larger graph, by index
+
+
+@runtime_checkable
+class Classifier(Protocol):
+    """A system that is trained on classes and gives classes."""
+
+    name: str
+
+    def settings(self) -> dict[str, Any]:
+        """All that decides its result besides data and seed, ready for JSON."""
+        ...
+
+    def fit_classes(
+        self, graph: Graph, train: Labelled, val: Labelled, seed: int, features_from: Graph | None
+    ) -> tuple[Fitted, float]:
+        """Train on the `train` nodes, stop by the `val` nodes; also the seconds of training alone."""
         ...

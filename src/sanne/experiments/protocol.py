@@ -5,10 +5,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sanne.baselines.interface import Snapshot, System
+from sanne.baselines.interface import Classifier, Labelled, Snapshot, System
 from sanne.datasets import Splits
 from sanne.errors import InputError
-from sanne.evaluate.node_classification import SplitScore, score_arrays, score_split
+from sanne.evaluate.node_classification import score_arrays, score_split
 from sanne.graph.csr import Graph, IntArray
 from sanne.graph.split import hide_nodes
 from sanne.model.artifact import versions
@@ -30,7 +30,7 @@ class SplitResult:
     val: float
     test: float
     epoch: int
-    C: float
+    C: float | None  # of the logistic regression; None: the system gives classes itself
     seconds: float  # of the training that served this split
     seed: int
     settings: dict[str, Any]
@@ -44,12 +44,13 @@ class _Best:
     """The best candidate so far on one split, by validation accuracy; test is scored but never compared."""
 
     def __init__(self) -> None:
-        self.score: SplitScore | None = None
+        self.val, self.test = -1.0, -1.0
+        self.C: float | None = None
         self.epoch = 0
 
-    def offer(self, score: SplitScore, epoch: int) -> None:
-        if self.score is None or score.val > self.score.val:
-            self.score, self.epoch = score, epoch
+    def offer(self, val: float, test: float, C: float | None, epoch: int) -> None:
+        if val > self.val:
+            self.val, self.test, self.C, self.epoch = val, test, C, epoch
 
 
 def transductive(system: System, graph: Graph, splits: Splits, seed: int) -> tuple[list[_Best], float]:
@@ -61,9 +62,38 @@ def transductive(system: System, graph: Graph, splits: Splits, seed: int) -> tup
         vectors = snapshot.present()
         for number, one in enumerate(best):
             score = score_split(vectors, labels, splits.train[number], splits.val[number], splits.test[number])
-            one.offer(score, snapshot.epoch)
+            one.offer(score.val, score.test, score.C, snapshot.epoch)
 
     seconds = system.fit(graph, seed, None, consider)
+    return best, seconds
+
+
+def classes(
+    system: Classifier,
+    graph: Graph,
+    splits: Splits,
+    number: int,
+    setting: Setting,
+    seed: int,
+    features_from: FeaturesFrom,
+) -> tuple[_Best, float]:
+    """One split of a system that is trained on classes; inductive as below."""
+    labels, test = _labels(graph), splits.test[number]
+    present = np.arange(graph.num_nodes)
+    if setting == "inductive":
+        present = np.setdiff1d(present, test)
+    train, val = (
+        Labelled(np.searchsorted(present, nodes), labels[nodes]) for nodes in (splits.train[number], splits.val[number])
+    )
+    source = graph if features_from == "all" else None
+    if setting == "inductive":
+        fitted, seconds = system.fit_classes(hide_nodes(graph, test), train, val, seed, source)
+        found = fitted.new(graph, test)
+    else:
+        fitted, seconds = system.fit_classes(graph, train, val, seed, None)
+        found = fitted.present(test)
+    best = _Best()
+    best.offer(_accuracy(fitted.present(val.nodes), val.classes), _accuracy(found, labels[test]), None, fitted.epoch)
     return best, seconds
 
 
@@ -91,14 +121,14 @@ def inductive(
             snapshot.new(graph, test),
             labels[test],
         )
-        best.offer(score, snapshot.epoch)
+        best.offer(score.val, score.test, score.C, snapshot.epoch)
 
     seconds = system.fit(train_graph, seed, graph if features_from == "all" else None, consider)
     return best, seconds
 
 
 def results_of(
-    system: System,
+    system: System | Classifier,
     dataset: str,
     graph: Graph,
     splits: Splits,
@@ -108,14 +138,16 @@ def results_of(
     features_from: FeaturesFrom,
 ) -> list[SplitResult]:
     """Run a system on some splits of a dataset."""
-    if setting == "transductive":
+    pairs: list[tuple[_Best, float]]
+    if isinstance(system, Classifier):
+        pairs = [classes(system, graph, splits, number, setting, seed, features_from) for number in numbers]
+    elif setting == "transductive":
         best, seconds = transductive(system, graph, splits, seed)
         pairs = [(best[number], seconds) for number in numbers]
     else:
         pairs = [inductive(system, graph, splits, number, seed, features_from) for number in numbers]
     results = []
     for number, (one, seconds) in zip(numbers, pairs, strict=True):
-        assert one.score is not None
         results.append(
             SplitResult(
                 system=system.name,
@@ -124,10 +156,10 @@ def results_of(
                 split=number,
                 splits_source=splits.source,
                 features_from=features_from if setting == "inductive" else "all",
-                val=one.score.val,
-                test=one.score.test,
+                val=one.val,
+                test=one.test,
                 epoch=one.epoch,
-                C=one.score.C,
+                C=one.C,
                 seconds=round(seconds, 2),
                 seed=seed,
                 settings=system.settings(),
@@ -135,6 +167,10 @@ def results_of(
             )
         )
     return results
+
+
+def _accuracy(found: IntArray, classes: IntArray) -> float:
+    return round(100 * float(np.mean(found == classes)), 6)
 
 
 def _labels(graph: Graph) -> Any:
