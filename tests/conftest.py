@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch is imported: on busy cores threads must not spin
+
 from sanne.datasets import load_dataset
 from sanne.graph.csr import Graph
 

@@ -35,6 +35,7 @@ LAYERS = {
     "sanne.train": 8,
     "sanne.infer": 8,
     "sanne.estimator": 9,
+    "sanne.estimate": 9,
     "sanne.evaluate": 10,
     "sanne.baselines": 10,
     "sanne.experiments": 10,

@@ -69,7 +69,7 @@ def test_rows_follow_the_order_asked_for_repeats_included(artifact: Artifact) ->
 
 def test_small_batches_give_the_same(artifact: Artifact, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = embed(artifact, BIGGER, explain=3)
-    monkeypatch.setattr(embed_module, "_WALKS_AT_ONCE", 200)
+    monkeypatch.setattr(embed_module, "WALKS_AT_ONCE", 200)
     pieces = embed(artifact, BIGGER, explain=3)
     assert np.allclose(whole.vectors, pieces.vectors, atol=1e-5)
     assert whole.explanation is not None
@@ -221,7 +221,8 @@ def test_a_graph_that_lacks_what_the_model_reads_is_named(artifact: Artifact) ->
 
 
 def test_parts_are_the_whole_bit_for_bit(artifact: Artifact, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed_module, "_WALKS_AT_ONCE", 200)
+    monkeypatch.setattr(embed_module, "WALKS_AT_ONCE", 200)
+    monkeypatch.setattr(embed_module, "NODES_A_PART", 30)
     whole = embed(artifact, BIGGER, explain=2)
     parts = list(embed_parts(artifact, BIGGER, explain=2))
     assert len(parts) > 3
@@ -255,7 +256,7 @@ def test_mapped_features_are_gathered_and_never_computed_for_all(
         return original(self, graph, nodes)
 
     monkeypatch.setattr(Standardised, "transform", watched)
-    monkeypatch.setattr(embed_module, "_WALKS_AT_ONCE", 40)
+    monkeypatch.setattr(embed_module, "WALKS_AT_ONCE", 40)
     few = embed(artifact, mapped)
     assert max(asked) < GRAPH.num_nodes
     assert np.allclose(few.vectors, expected.vectors, atol=1e-5)
@@ -266,7 +267,7 @@ def test_embedding_a_mapped_graph_into_a_file_holds_neither_features_nor_vectors
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """120 MB of features and 60 MB of vectors pass through, and neither stays."""
-    monkeypatch.setattr(embed_module, "_WALKS_AT_ONCE", 1000)
+    monkeypatch.setattr(embed_module, "WALKS_AT_ONCE", 1000)
 
     def held() -> float:
         status = Path("/proc/self/status").read_text()

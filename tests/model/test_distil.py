@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 
 from planted import planted_graph, tiny_config
@@ -11,6 +12,7 @@ from sanne.graph.csr import FloatArray, Graph
 from sanne.model.distil import ClusterDistillation, Teacher
 from sanne.model.sanne import WalkModel
 from sanne.model.teacher import cluster_centres, smooth, unit
+from sanne.train.loop import train
 from sanne.walks.batches import Batch, WalkStream
 
 GRAPH = planted_graph()
@@ -113,3 +115,27 @@ def test_a_node_without_features_or_neighbours_has_an_even_target() -> None:
     config = tiny_config(cluster_sizes=(2,), cluster_seeds=1)
     teacher = Teacher(graph.adjacency(), features, config.objective, seed=0)
     assert not teacher.logits(torch.tensor([3])).any()
+
+
+@pytest.mark.parametrize("dim", [12, 16])  # 12: the width of the features; 16: a learned projection comes first
+def test_a_warm_start_reads_a_walk_as_the_teacher_would_read_its_mean(dim: int) -> None:
+    model, objective, config = student(dim=dim, position_scale=0.0)
+    objective.teacher = Teacher(GRAPH.adjacency(), FEATURES, config.objective, seed=0)
+    features, drawn = batch(config)
+    cold = objective.loss(model.encoder, features, drawn).item()
+    objective.start_at_centres(model.encoder)
+    assert objective.loss(model.encoder, features, drawn).item() < cold - 0.05
+    if dim == 12:
+        rows = torch.nn.functional.layer_norm(features, (12,)).mean(dim=1)
+        nearest = [part.argmax(1) for part in (rows @ objective.teacher.centres.T).split(objective.group_sizes, 1)]
+        read = [part.argmax(1) for part in model.eval()(features).split(objective.group_sizes, 1)]
+        assert all(torch.equal(a, b) for a, b in zip(nearest, read, strict=True))
+
+
+def test_training_begins_warm_or_cold_as_asked() -> None:
+    losses = {}
+    for warm in (True, False):
+        config = tiny_config(epochs=1, steps_per_epoch=1, warm_start=warm)
+        model = WalkModel(config, width=12, num_nodes=GRAPH.num_nodes, seed=0)
+        losses[warm] = train(model, GRAPH.adjacency(), FEATURES, config, seed=0).losses[0]
+    assert losses[True] < losses[False]

@@ -60,7 +60,9 @@ def test_a_small_graph_is_overfitted_by_the_papers_objective() -> None:
 
 
 def test_a_small_graph_is_overfitted_by_distillation() -> None:
-    config = tiny_config(epochs=30, learning_rate=5e-3, mask_rate=0.0, sharpness=20.0, cluster_sizes=(3,))
+    config = tiny_config(
+        epochs=30, learning_rate=5e-3, mask_rate=0.0, sharpness=20.0, cluster_sizes=(3,), warm_start=False
+    )
     model, progress = run(config)
     # Chance is log(3) = 1.1; with three planted groups the teacher is almost sure of each.
     assert progress.losses[0] > 0.7
@@ -264,11 +266,18 @@ def test_gradients_are_clipped() -> None:
 
 def test_threads_are_set_for_the_training_only() -> None:
     before = torch.get_num_threads()
-    with torch_threads(before + 1):
+    with torch_threads(before + 1, positions=1):
         assert torch.get_num_threads() == before + 1
     assert torch.get_num_threads() == before
-    with torch_threads(0):
+
+
+def test_small_batches_are_worth_one_thread_and_large_ones_all() -> None:
+    before = torch.get_num_threads()
+    with torch_threads(0, positions=64):
+        assert torch.get_num_threads() == 1
+    with torch_threads(0, positions=10**6):
         assert torch.get_num_threads() == before
+    assert torch.get_num_threads() == before
 
 
 def test_epochs_are_logged_and_no_bar_is_drawn_off_a_terminal(

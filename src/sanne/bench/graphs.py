@@ -33,6 +33,19 @@ def uniform_graph(num_nodes: int, num_edges: int, seed: int = 0) -> Graph:
     return Graph.from_edges(ends[0], ends[1], node_ids=np.arange(num_nodes))
 
 
+def featured_graph(num_nodes: int, num_edges: int, width: int, seed: int = 0) -> Graph:
+    """Even degrees and features: communities of a hundred nodes, half of the edges inside them, noisy features."""
+    random = np.random.default_rng(seed)
+    size = 100
+    ends = random.integers(num_nodes, size=(2, num_edges), dtype=np.int32)
+    inside = slice(0, num_edges // 2)
+    ends[1, inside] = np.minimum(ends[0, inside] // size * size + ends[1, inside] % size, num_nodes - 1)
+    topics = random.standard_normal((-(-num_nodes // size), width), dtype=np.float32)
+    features = random.standard_normal((num_nodes, width), dtype=np.float32)
+    features += topics[np.arange(num_nodes) // size]
+    return Graph.from_edges(ends[0], ends[1], node_ids=np.arange(num_nodes), features=features)
+
+
 def hub_graph(num_nodes: int, num_edges: int, seed: int = 0) -> Graph:
     """Degrees by a power law, in no order of the node ids, and one node that touches a fifth of all the others."""
     random = np.random.default_rng(seed)

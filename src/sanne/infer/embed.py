@@ -17,7 +17,8 @@ from sanne.model.sampled_softmax import NeighbourSoftmax
 from sanne.seeds import derived_seed
 from sanne.walks.sample import Walks, WalkSampler
 
-_WALKS_AT_ONCE = 4096
+WALKS_AT_ONCE = 4096  # read by the model together
+NODES_A_PART = 16_384  # given by `embed_parts` together
 
 Explanation = list[tuple[Any, float]]  # (node id, share of the vector), largest first
 
@@ -89,24 +90,33 @@ def _embed_parts(
         q=config.walks.q,
     )
     features = _FeatureRows(artifact, graph, len(chosen) * num_walks * config.walks.walk_length)
-    at_once = max(1, _WALKS_AT_ONCE // num_walks)
     bar = tqdm(total=len(chosen), desc="embedding", unit="node", disable=None if progress is None else not progress)
     artifact.model.eval()
     with bar:
-        for first in range(0, len(chosen), at_once):
-            part = chosen[first : first + at_once]
-            # torch's modes are set for each part anew: while this waits to be asked for more, others use torch.
-            with torch_threads(config.train.threads), torch.inference_mode():
-                walks = sampler.walks_of_each(part, num_walks)
-                rows = features.of(walks)
-                per_walk = artifact.model(rows).cpu().view(len(part), num_walks, -1)  # (nodes, Z, dim)
-                vectors, spread = per_walk.mean(dim=1).numpy(), standard_error(per_walk).numpy()
-                explanation = None
-                if explain:
-                    shares = artifact.model.position_shares(rows).cpu().numpy()
-                    explanation = top_contributions(graph, walks, shares, num_walks, explain)
-            bar.update(len(part))
-            yield Embedding(graph.node_ids[part], vectors, spread, explanation)
+        for first in range(0, len(chosen), NODES_A_PART):
+            # A part's vectors have their place before the walks are read. Small arrays that outlive a batch would
+            # stand between its large ones, and memory would grow with every batch.
+            nodes = chosen[first : first + NODES_A_PART]
+            vectors = np.empty((len(nodes), artifact.model.vector_dim), np.float32)
+            spread = np.empty(len(nodes), np.float32)
+            explanation: list[Explanation] = []
+            for rows in _slices(len(nodes), max(1, WALKS_AT_ONCE // num_walks)):
+                positions = len(nodes[rows]) * num_walks * config.walks.walk_length
+                # torch's modes are set for each batch anew: while this waits to be asked for more, others use torch.
+                with torch_threads(config.train.threads, positions), torch.inference_mode():
+                    walks = sampler.walks_of_each(nodes[rows], num_walks)
+                    read = features.of(walks)
+                    per_walk = artifact.model(read).cpu().view(len(nodes[rows]), num_walks, -1)  # (nodes, Z, dim)
+                    vectors[rows], spread[rows] = per_walk.mean(dim=1).numpy(), standard_error(per_walk).numpy()
+                    if explain:
+                        shares = artifact.model.position_shares(read).cpu().numpy()
+                        explanation += top_contributions(graph, walks, shares, num_walks, explain)
+                bar.update(len(nodes[rows]))
+            yield Embedding(graph.node_ids[nodes], vectors, spread, explanation if explain else None)
+
+
+def _slices(count: int, size: int) -> Iterator[slice]:
+    return (slice(first, min(first + size, count)) for first in range(0, count, size))
 
 
 def embed_present(artifact: Artifact, graph: Graph, *, progress: bool | None = None) -> Embedding:

@@ -18,6 +18,8 @@ from sanne.model.teacher import cluster_centres, smooth
 from sanne.seeds import torch_stream
 from sanne.walks.batches import Batch
 
+_START_SHARPNESS = 15.0  # of the heads at the start; a mean over walk positions is shorter than the positions are
+
 
 class Teacher:
     """Smoothed features of the training nodes and the centres of their clusterings."""
@@ -34,6 +36,11 @@ class Teacher:
     def digest(self) -> str:
         """Stands for the centres; machines of different kinds may find different ones."""
         return hashlib.sha256(b"".join(centres.numpy().tobytes() for _, centres in self._scales)).hexdigest()
+
+    @property
+    def centres(self) -> Tensor:
+        """The centres of all clusterings, (sum of cluster sizes, width), rows of length one."""
+        return torch.cat([centres for _, centres in self._scales])
 
     def logits(self, nodes: Tensor) -> Tensor:
         """Sharpened cosines to all centres, (B, sum of cluster sizes)."""
@@ -57,6 +64,19 @@ class ClusterDistillation(nn.Module):
         self.vector_dim = sum(self.group_sizes)
         self.heads = nn.Linear(dim, self.vector_dim)
         self.teacher: Teacher | None = None  # set for training only
+
+    @torch.no_grad()
+    def start_at_centres(self, encoder: WalkEncoder) -> None:
+        """Set heads and encoder so that a walk is read as its mean, assigned by its cosines to the teacher's centres.
+
+        This is good before the first step, and what is left to learn is a correction.
+        """
+        assert self.teacher is not None, "the teacher is set before training"
+        encoder.start_as_identity()
+        centres = encoder.project(self.teacher.centres.to(self.heads.weight.device))
+        length = self.heads.in_features**0.5  # of what leaves the encoder's last normalisation
+        self.heads.weight.copy_(_START_SHARPNESS / length * F.normalize(centres, dim=1))
+        self.heads.bias.zero_()
 
     def loss(self, encoder: WalkEncoder, features: Tensor, batch: Batch) -> Tensor:
         """Cross-entropy with the teacher's assignments, mean over clusterings and walks; `features` (B, N, width)."""

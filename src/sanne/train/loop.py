@@ -22,7 +22,7 @@ from sanne.model.sanne import WalkModel
 from sanne.seeds import derived_seed
 from sanne.train.checkpoint import Checkpoint, Progress, copy_of, fingerprint, load_checkpoint, save_checkpoint
 from sanne.train.distributed import Processes, is_restarted, launched
-from sanne.walks.batches import WalkStream
+from sanne.walks.batches import Batch, WalkStream
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +63,8 @@ def train(
     teacher = None
     if isinstance(objective, ClusterDistillation):
         objective.teacher = teacher = Teacher(adjacency, features, config.objective, seed)
+        if config.objective.warm_start:
+            objective.start_at_centres(model.encoder)
     stream = WalkStream(adjacency, config.walks, config.train, seed=seed, share=processes.rank, shares=processes.size)
     optimisers = make_optimisers(model, config.train)
     progress, best = Progress(), dict[str, Tensor]()
@@ -87,7 +89,7 @@ def train(
         unit="step",
         disable=True if not processes.is_first else None if run.progress is None else not run.progress,
     )
-    with bar, torch_threads(config.train.threads):
+    with bar, torch_threads(config.train.threads, config.train.batch_size * config.walks.walk_length):
         while progress.epoch < config.train.epochs and not out_of_patience(progress, config.train):
             started = time.perf_counter()
             model.train()
@@ -95,18 +97,9 @@ def train(
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(derived_seed(seed, "dropout", progress.epoch, *processes.own_counter))
                 first = progress.epoch * stream.steps_per_epoch
-                for step in range(first, first + stream.steps_per_epoch):
-                    set_learning_rates(optimisers, config.train, step / total)
-                    batch = stream.batch(step)
-                    loss = model.loss(rows[torch.from_numpy(batch.walks).long().to(device)], batch)
-                    for optimiser in optimisers:
-                        optimiser.zero_grad(set_to_none=True)
-                    loss.backward()
-                    loss = processes.average(model, batch, loss)
-                    if config.train.gradient_clip:
-                        torch.nn.utils.clip_grad_norm_(dense_parameters(model), config.train.gradient_clip)
-                    for optimiser in optimisers:
-                        optimiser.step()
+                for batch in stream.batches(first, first + stream.steps_per_epoch):
+                    set_learning_rates(optimisers, config.train, batch.position / total)
+                    loss = training_step(model, rows, batch, optimisers, config.train, processes)
                     losses += loss.cpu()
                     bar.update()
                     bar.set_postfix(loss=f"{loss.item():.3f}", refresh=False)
@@ -133,6 +126,27 @@ def train(
         objective.teacher = None
     model.eval()
     return progress
+
+
+def training_step(
+    model: WalkModel,
+    rows: Tensor,
+    batch: Batch,
+    optimisers: list[torch.optim.Optimizer],
+    config: TrainConfig,
+    processes: Processes,
+) -> Tensor:
+    """Read a batch of walks, update the model, return the loss; `rows` are the features of all nodes (V, width)."""
+    loss = model.loss(rows[torch.from_numpy(batch.walks).long().to(rows.device)], batch)
+    for optimiser in optimisers:
+        optimiser.zero_grad(set_to_none=True)
+    loss.backward()
+    loss = processes.average(model, batch, loss)
+    if config.gradient_clip:
+        torch.nn.utils.clip_grad_norm_(dense_parameters(model), config.gradient_clip)
+    for optimiser in optimisers:
+        optimiser.step()
+    return loss.detach()
 
 
 def out_of_patience(progress: Progress, config: TrainConfig) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 
 from sanne.seeds import kernel, mix, step, walk_stream
 
+_APART = 24  # numbers, three cache lines
 BLOCK = 64  # walks that advance together
 SPAN = 16  # weights between two stored running sums: one cache line
 NONE = np.uint64(2**64 - 1)  # in place of the position of an arc, where a node has none
@@ -102,9 +103,16 @@ def advance_block(arcs: Any, size: int, nodes: Any, states: Any, picks: Any) -> 
 
 
 @kernel
+def work_arrays() -> Any:
+    """Three arrays of a block, not a page's length apart: addresses that end alike would wait for one another."""
+    work = np.empty(3 * (BLOCK + _APART), np.uint64)
+    return work[:BLOCK], work[BLOCK + _APART : 2 * BLOCK + _APART], work[2 * (BLOCK + _APART) : 3 * BLOCK + 2 * _APART]
+
+
+@kernel
 def first_order(arcs: Any, starts: Any, epochs: Any, numbers: Any, seed: Any, walks: Any) -> None:
     """Fill `walks` (count, walk_length); walk i is drawn from the stream (seed, epochs[i], starts[i], numbers[i])."""
-    nodes, picks, states = np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64), np.empty(BLOCK, np.uint64)
+    nodes, picks, states = work_arrays()
     for base in range(0, len(starts), BLOCK):
         size = min(BLOCK, len(starts) - base)
         for i in range(size):

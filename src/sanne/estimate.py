@@ -1,0 +1,158 @@
+"""What a fit or an embedding will take on this machine: seconds by stage from short probes, and peak memory."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse.csgraph as csgraph
+import torch
+
+from sanne.config import Config
+from sanne.device import peak_memory, torch_threads
+from sanne.features.choose import FeatureMap, fit_features
+from sanne.graph.csr import FloatArray, Graph
+from sanne.infer.embed import WALKS_AT_ONCE, embed
+from sanne.model.artifact import Artifact
+from sanne.model.distil import ClusterDistillation, Teacher
+from sanne.model.sampled_softmax import NeighbourSoftmax
+from sanne.model.sanne import WalkModel
+from sanne.train.distributed import Processes
+from sanne.train.loop import make_optimisers, training_step
+from sanne.walks.batches import WalkStream
+
+_PROBE_NODES = 20_000  # features are tried on so many nodes
+_PROBE_SMOOTHING = 2  # steps
+_PROBE_TRAINING = 6  # steps
+_PROBE_EMBEDDED = 256  # nodes
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds of each stage, and the largest resident memory in bytes."""
+
+    stages: dict[str, float]
+    peak_bytes: int
+
+    @property
+    def seconds(self) -> float:
+        return sum(self.stages.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        stages = {f"{name}_seconds": round(value, 2) for name, value in self.stages.items()}
+        return {"estimated_seconds": round(self.seconds, 2), **stages, "estimated_peak_bytes": self.peak_bytes}
+
+
+def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
+    """Try every stage of a fit on a part of the work, and scale it up to the whole."""
+    before = peak_memory()
+    feature_map, feature_seconds = _probe_features(graph, config, seed)
+    features = np.random.default_rng(seed).standard_normal((graph.num_nodes, feature_map.width), np.float32)
+    model = WalkModel(config, width=feature_map.width, num_nodes=graph.num_nodes, seed=seed)
+    stages = {"features": feature_seconds}
+    if isinstance(model.objective, ClusterDistillation):
+        model.objective.teacher, stages["teacher"] = _probe_teacher(graph, features, config, seed)
+    stages["training"] = _probe_training(graph, features, model, config, seed)
+    if isinstance(model.objective, ClusterDistillation):
+        model.objective.teacher = None
+    artifact = Artifact(config, seed, feature_map, model, graph.num_nodes)
+    walked = graph.num_nodes
+    if isinstance(model.objective, NeighbourSoftmax) and config.objective.present_vectors == "table":
+        walked = int(np.sum(np.diff(graph.adjacency(config.walks.direction).indptr) == 0))
+    stages["embedding"] = _probe_embedding(artifact, graph, walked)
+    return Estimate(stages, before + _bytes_of_fit(graph, model, feature_map.width, config))
+
+
+def estimate_embedding(artifact: Artifact, graph: Graph, count: int) -> Estimate:
+    """Embed some nodes of a graph, and scale it up to `count` of them."""
+    before = peak_memory()
+    part, scale = _part(graph)
+    seconds = _seconds(lambda: artifact.feature_map.transform(part)) * scale
+    stages = {"features": seconds, "embedding": _probe_embedding(artifact, graph, count)}
+    return Estimate(stages, before + _bytes_of_embedding(graph, artifact.model, artifact.feature_map.width))
+
+
+def _probe_features(graph: Graph, config: Config, seed: int) -> tuple[FeatureMap, float]:
+    part, scale = _part(graph)
+    started = time.perf_counter()
+    feature_map = fit_features(part, config.features, seed)
+    feature_map.transform(part)
+    return feature_map, (time.perf_counter() - started) * scale
+
+
+def _part(graph: Graph) -> tuple[Graph, float]:
+    """A connected piece of a large graph, and how many times larger the whole is."""
+    if graph.num_nodes <= _PROBE_NODES:
+        return graph, 1.0
+    adjacency = graph.adjacency()
+    start = int(np.argmax(np.diff(adjacency.indptr[: _PROBE_NODES + 1])))
+    reached = csgraph.breadth_first_order(adjacency.to_scipy(), start, return_predecessors=False)[:_PROBE_NODES]
+    others = np.setdiff1d(np.arange(_PROBE_NODES), reached)  # where the piece is small, nodes from anywhere fill up
+    nodes = np.concatenate([reached, others])[:_PROBE_NODES]
+    return graph.subgraph(np.sort(nodes)), graph.num_nodes / len(nodes)
+
+
+def _probe_teacher(graph: Graph, features: FloatArray, config: Config, seed: int) -> tuple[Teacher, float]:
+    """A teacher that smooths a few steps at one scale, and what the real one would take."""
+    objective = config.objective
+    steps = min(_PROBE_SMOOTHING, objective.smoothing_steps)
+    quick = config.replace(smoothing_alphas=objective.smoothing_alphas[:1], smoothing_steps=0).objective
+    none = _seconds(lambda: Teacher(graph.adjacency(config.walks.direction), features, quick, seed))
+    some = config.replace(smoothing_alphas=objective.smoothing_alphas[:1], smoothing_steps=steps).objective
+    few = _seconds(lambda: Teacher(graph.adjacency(config.walks.direction), features, some, seed))
+    scales = len(objective.smoothing_alphas)
+    whole = none + max(0.0, few - none) * objective.smoothing_steps / max(steps, 1)
+    full = config.replace(smoothing_steps=0).objective
+    return Teacher(graph.adjacency(config.walks.direction), features, full, seed), whole * scales
+
+
+def _probe_training(graph: Graph, features: FloatArray, model: WalkModel, config: Config, seed: int) -> float:
+    stream = WalkStream(graph.adjacency(config.walks.direction), config.walks, config.train, seed=seed)
+    optimisers = make_optimisers(model, config.train)
+    rows = torch.from_numpy(features)
+    model.train()
+    seconds = []
+    with torch_threads(config.train.threads, config.train.batch_size * config.walks.walk_length):
+        for batch in stream.batches(0, _PROBE_TRAINING):
+            started = time.perf_counter()
+            training_step(model, rows, batch, optimisers, config.train, Processes())
+            seconds.append(time.perf_counter() - started)
+    steps = config.train.epochs * stream.steps_per_epoch
+    return seconds[0] + float(np.median(seconds[1:])) * (steps - 1)
+
+
+def _probe_embedding(artifact: Artifact, graph: Graph, count: int) -> float:
+    nodes = np.random.default_rng(0).permutation(graph.num_nodes)[: min(_PROBE_EMBEDDED, count)]
+    if len(nodes) == 0:
+        return 0.0
+    ids = graph.node_ids[nodes]
+    embed(artifact, graph, ids[:1], progress=False)  # compiles
+    return _seconds(lambda: embed(artifact, graph, ids, progress=False)) * count / len(nodes)
+
+
+def _bytes_of_fit(graph: Graph, model: WalkModel, width: int, config: Config) -> int:
+    """Beyond the graph: the larger of what features and teacher hold, and what training and embedding hold."""
+    rows = 4 * graph.num_nodes * width
+    arcs = 12 * len(graph.indices)  # a value and an index each
+    teacher = 0
+    if config.objective.objective == "distil":
+        teacher = rows * (4 + len(config.objective.smoothing_alphas)) + 3 * arcs
+    table = 0
+    if isinstance(model.objective, NeighbourSoftmax):
+        table = 4 * 4 * graph.num_nodes * config.model.dim  # with its gradient and two moments
+    return max(5 * rows, teacher, rows + table + _bytes_of_embedding(graph, model, width))
+
+
+def _bytes_of_embedding(graph: Graph, model: WalkModel, width: int) -> int:
+    """Features of all nodes, their vectors, and one part of walks on its way through the encoder."""
+    config = model.encoder.config
+    working = 4 * WALKS_AT_ONCE * len(model.encoder.positions) * (8 * config.dim + config.ff_dim)
+    return 4 * graph.num_nodes * (width + model.vector_dim) + working
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
