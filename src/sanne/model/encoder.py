@@ -8,6 +8,8 @@ from torch import Tensor, nn
 
 from sanne.config import ModelConfig, Normalisation
 
+_SHORT_WALK = 32  # positions
+
 
 class WalkEncoder(nn.Module):
     """Reads walks of feature vectors (B, N, width), gives walk vectors u^(K) (B, N, dim)."""
@@ -82,7 +84,7 @@ class EncoderLayer(nn.Module):
         self.attention_norm = nn.LayerNorm(config.dim) if config.attention else None
         self.feed_forward = (
             nn.Sequential(
-                nn.Linear(config.dim, config.ff_dim), nn.ReLU(inplace=True), nn.Linear(config.ff_dim, config.dim)
+                nn.Linear(config.dim, config.ff_dim), nn.ReLU(), nn.Linear(config.ff_dim, config.dim)
             )
             if config.feed_forward
             else None
@@ -124,21 +126,28 @@ class SelfAttention(nn.Module):
     def forward(self, hidden: Tensor) -> Tensor:
         """(B, N, dim) -> (B, N, dim)."""
         queries, keys, values = self._heads(hidden)
-        # Scaled by sqrt(s), s the size of a head. The paper prints sqrt(k), its layer index: a slip.
-        heads = F.scaled_dot_product_attention(queries, keys, values)  # (B, H, N, s)
+        if hidden.shape[1] <= _SHORT_WALK:  # plain products are twice as fast as the fused kernel on so few positions
+            heads = _attention_weights(queries, keys) @ values  # (B, H, N, s)
+        else:
+            heads = F.scaled_dot_product_attention(queries, keys, values)
         mixed: Tensor = self.combine(heads.transpose(1, 2).flatten(2))
         return mixed
 
     def weights(self, hidden: Tensor) -> Tensor:
         """The attention weights alpha, (B, H, N, N)."""
         queries, keys, _ = self._heads(hidden)
-        return (queries @ keys.transpose(-1, -2) / math.sqrt(queries.shape[-1])).softmax(dim=-1)
+        return _attention_weights(queries, keys)
 
     def _heads(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         batch, length, dim = hidden.shape
         split = self.queries_keys_values(hidden).view(batch, length, 3, self.num_heads, dim // self.num_heads)
         queries, keys, values = split.permute(2, 0, 3, 1, 4)  # each (B, H, N, s)
         return queries, keys, values
+
+
+def _attention_weights(queries: Tensor, keys: Tensor) -> Tensor:
+    # Scaled by sqrt(s), s the size of a head. The paper prints sqrt(k), its layer index: a slip.
+    return (queries @ keys.transpose(-1, -2) / math.sqrt(queries.shape[-1])).softmax(dim=-1)
 
 
 def sinusoidal_positions(length: int, dim: int) -> Tensor:

@@ -57,10 +57,11 @@ class NeighbourSoftmax(nn.Module):
         `walk_vectors` (R, d), `targets` (R, M), `negatives` (S,) distinct and sorted. Logits are corrected by the
         log of how often a class is expected in the sample; a negative that equals the row's target is left out.
         """
-        classes, where = torch.unique(torch.cat([targets.flatten(), negatives]), return_inverse=True)
-        vectors = F.embedding(classes, self.table, sparse=True)  # only touched rows get a gradient
-        scores = walk_vectors @ vectors[where[targets.numel() :]].T - self._log_expected(negatives, tries)  # (R, S)
-        chosen = (walk_vectors.unsqueeze(1) * vectors[where[: targets.numel()].view_as(targets)]).sum(-1)  # (R, M)
+        classes = torch.cat([targets.flatten(), negatives])
+        rows = F.embedding(classes, self.table, sparse=True)  # only touched rows get a gradient
+        target_rows, negative_rows = rows.split([targets.numel(), len(negatives)])
+        scores = walk_vectors @ negative_rows.T - self._log_expected(negatives, tries)  # (R, S)
+        chosen = (walk_vectors.unsqueeze(1) * target_rows.view(*targets.shape, -1)).sum(-1)  # (R, M)
         chosen = chosen - self._log_expected(targets, tries)
         column = torch.searchsorted(negatives, targets).clamp(max=len(negatives) - 1)
         hit = negatives[column] == targets  # (R, M): the target stands among the negatives

@@ -22,6 +22,7 @@ from sanne.model.sanne import WalkModel
 from sanne.seeds import derived_seed
 from sanne.train.checkpoint import Checkpoint, Progress, copy_of, fingerprint, load_checkpoint, save_checkpoint
 from sanne.train.distributed import Processes, is_restarted, launched
+from sanne.train.row_adam import RowAdam
 from sanne.walks.batches import Batch, WalkStream
 
 logger = logging.getLogger(__name__)
@@ -187,9 +188,11 @@ def _restore(
 
 def make_optimisers(model: WalkModel, config: TrainConfig) -> list[torch.optim.Optimizer]:
     """Adam for the encoder and heads; for a node table its own Adam that updates only the rows touched."""
-    optimisers: list[torch.optim.Optimizer] = [torch.optim.Adam(dense_parameters(model), lr=config.learning_rate)]
+    optimisers: list[torch.optim.Optimizer] = [
+        torch.optim.Adam(dense_parameters(model), lr=config.learning_rate, fused=True)
+    ]
     if isinstance(model.objective, NeighbourSoftmax):
-        optimisers.append(torch.optim.SparseAdam([model.objective.table], lr=config.table_learning_rate))
+        optimisers.append(RowAdam([model.objective.table], lr=config.table_learning_rate))
     return optimisers
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from sanne.seeds import kernel, mix, step, walk_stream
 
 _APART = 24  # numbers, three cache lines
-BLOCK = 64  # walks that advance together
+BLOCK = 512  # walks that advance together
 SPAN = 16  # weights between two stored running sums: one cache line
 NONE = np.uint64(2**64 - 1)  # in place of the position of an arc, where a node has none
 
