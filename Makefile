@@ -35,6 +35,8 @@ $(RIVALS): benchmarks/rivals/requirements.txt
 
 bench: $(INSTALLED) $(RIVALS)
 	$(BIN)/python benchmarks/run_walks.py .venv-rivals/bin/python
+	$(BIN)/python benchmarks/run_model.py
+	$(BIN)/python benchmarks/scale.py
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .

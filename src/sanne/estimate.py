@@ -25,7 +25,8 @@ from sanne.walks.batches import WalkStream
 _PROBE_NODES = 20_000  # features are tried on so many nodes
 _PROBE_SMOOTHING = 2  # steps
 _PROBE_TRAINING = 6  # steps
-_PROBE_EMBEDDED = 256  # nodes
+_PROBE_EMBEDDED, _PROBE_ROUNDS = 256, 5  # nodes, and how often: the median counts
+_LIBRARIES = 200 * 2**20  # bytes that torch, numba and pyarrow take on the way
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,8 @@ def _probe_embedding(artifact: Artifact, graph: Graph, count: int) -> float:
         return 0.0
     ids = graph.node_ids[nodes]
     embed(artifact, graph, ids[:1], progress=False)  # compiles
-    return _seconds(lambda: embed(artifact, graph, ids, progress=False)) * count / len(nodes)
+    seconds = [_seconds(lambda: embed(artifact, graph, ids, progress=False)) for _ in range(_PROBE_ROUNDS)]
+    return float(np.median(seconds)) * count / len(nodes)
 
 
 def _bytes_of_fit(graph: Graph, model: WalkModel, width: int, config: Config) -> int:
@@ -142,13 +144,13 @@ def _bytes_of_fit(graph: Graph, model: WalkModel, width: int, config: Config) ->
     table = 0
     if isinstance(model.objective, NeighbourSoftmax):
         table = 4 * 4 * graph.num_nodes * config.model.dim  # with its gradient and two moments
-    return max(5 * rows, teacher, rows + table + _bytes_of_embedding(graph, model, width))
+    return max(_LIBRARIES + 5 * rows, _LIBRARIES + teacher, rows + table + _bytes_of_embedding(graph, model, width))
 
 
 def _bytes_of_embedding(graph: Graph, model: WalkModel, width: int) -> int:
     """Features of all nodes, their vectors, and one part of walks on its way through the encoder."""
     config = model.encoder.config
-    working = 4 * WALKS_AT_ONCE * len(model.encoder.positions) * (8 * config.dim + config.ff_dim)
+    working = _LIBRARIES + 4 * WALKS_AT_ONCE * len(model.encoder.positions) * (8 * config.dim + config.ff_dim)
     return 4 * graph.num_nodes * (width + model.vector_dim) + working
 
 

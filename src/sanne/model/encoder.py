@@ -83,9 +83,7 @@ class EncoderLayer(nn.Module):
         self.attention = SelfAttention(config.dim, config.num_heads) if config.attention else None
         self.attention_norm = nn.LayerNorm(config.dim) if config.attention else None
         self.feed_forward = (
-            nn.Sequential(
-                nn.Linear(config.dim, config.ff_dim), nn.ReLU(), nn.Linear(config.ff_dim, config.dim)
-            )
+            nn.Sequential(nn.Linear(config.dim, config.ff_dim), nn.ReLU(), nn.Linear(config.ff_dim, config.dim))
             if config.feed_forward
             else None
         )

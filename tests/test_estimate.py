@@ -1,0 +1,88 @@
+"""`--estimate`: time and memory of a run, told before it, without writing anything."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planted import TINY, planted_graph, tiny_config
+from sanne import estimate as estimate_module
+from sanne.bench.graphs import featured_graph
+from sanne.cli import main
+from sanne.estimate import estimate_embedding, estimate_fit
+from sanne.estimator import SANNE
+from sanne.graph.store import save_graph
+
+GRAPH = planted_graph(size=100)
+
+
+@pytest.mark.parametrize("objective", ["distil", "neighbours"])
+def test_every_stage_of_a_fit_has_its_seconds(objective: str) -> None:
+    found = estimate_fit(GRAPH, tiny_config(objective=objective, epochs=3, steps_per_epoch=50))
+    assert set(found.stages) == {"features", "training", "embedding"} | (
+        {"teacher"} if objective == "distil" else set()
+    )
+    assert found.seconds == pytest.approx(sum(found.stages.values()))
+    assert all(seconds >= 0 for seconds in found.stages.values())
+    assert found.peak_bytes > 10**7
+
+
+def test_more_work_takes_longer_and_more_memory() -> None:
+    few, many = (estimate_fit(GRAPH, tiny_config(epochs=1, steps_per_epoch=n)) for n in (10, 10_000))
+    assert many.stages["training"] > 20 * few.stages["training"]
+    model = SANNE(settings=TINY, progress=False).fit(GRAPH)
+    some, all_nodes = (estimate_embedding(model.artifact_, GRAPH, count) for count in (300, 300_000))
+    assert all_nodes.stages["embedding"] > 20 * some.stages["embedding"]
+    small, large = (estimate_fit(featured_graph(n, 5 * n, 12), tiny_config()) for n in (1000, 300_000))
+    assert large.peak_bytes > small.peak_bytes + 5 * 4 * 12 * 300_000
+
+
+def test_a_large_graph_is_tried_on_a_connected_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimate_module, "_PROBE_NODES", 60)
+    part, scale = estimate_module._part(GRAPH)
+    assert part.num_nodes == 60
+    assert scale == pytest.approx(GRAPH.num_nodes / 60)
+    assert part.num_edges > 60  # a random sixth of the nodes would keep a thirty-sixth of the edges
+    assert np.isfinite(estimate_fit(GRAPH, tiny_config()).seconds)
+
+
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, Any]:
+    monkeypatch.setattr("sys.argv", ["sanne", *map(str, words)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    printed = capsys.readouterr()
+    return int(ended.value.code or 0), printed
+
+
+def test_the_commands_estimate_and_write_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_graph(GRAPH, tmp_path / "graph")
+    settings = [word for name, value in TINY.items() for word in ("--set", f"{name}={_text(value)}")]
+    code, printed = run(monkeypatch, capsys, "fit", tmp_path / "graph", "--estimate", "--json", *settings)
+    assert code == 0
+    assert {"estimated_seconds", "estimated_peak_bytes", "training_seconds"} <= set(json.loads(printed.out))
+    model = tmp_path / "model"
+    assert run(monkeypatch, capsys, "fit", tmp_path / "graph", "--out", model, *settings)[0] == 0
+    before = sorted(tmp_path.iterdir())
+    code, printed = run(monkeypatch, capsys, "embed", model, "--estimate", "--out", tmp_path / "v.csv", "--json")
+    assert code == 0
+    assert json.loads(printed.out)["estimated_seconds"] > 0
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_run_without_a_place_to_write_to_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, printed = run(monkeypatch, capsys, "fit", "cora")
+    assert code == 2
+    assert "give --out" in printed.err
+    code, printed = run(monkeypatch, capsys, "embed", tmp_path)
+    assert code == 2
+    assert "give --out" in printed.err
+
+
+def _text(value: Any) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
