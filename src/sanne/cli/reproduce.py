@@ -87,3 +87,140 @@ def table2(
         write_tables(out, "table2", table.blocks(stored), table.notes(stored), table.records(stored))
     if errors:
         raise errors[0]
+
+
+@reproduce_app.command()
+def table1(dataset: Datasets = None, out: Out = RESULTS, as_json: Json = False) -> None:
+    """The size of the datasets, counted in their files, beside the paper's numbers."""
+    from dataclasses import asdict
+
+    from sanne.experiments import table1 as table
+    from sanne.experiments.result_files import DATASETS
+    from sanne.experiments.table_formats import markdown, write_tables
+
+    found = table.run(dataset.split(",") if dataset else DATASETS, out)
+    write_tables(out, "table1", table.blocks(found), [table.NOTE], table.records(found))
+    if as_json:
+        print_json({"datasets": [asdict(one) for one in found]})
+        return
+    sys.stdout.write(markdown(table.blocks(found), [table.NOTE]))
+
+
+@reproduce_app.command()
+def table3(
+    dataset: Datasets = None,
+    setting: Settings = None,
+    recipe: Recipe = "best",
+    budget: Budget = None,
+    jobs: Jobs = 1,
+    out: Out = RESULTS,
+    seed: Seed = 0,
+    settings: Sets = None,
+    as_json: Json = False,
+) -> None:
+    """SANNE without self-attention, and without the feed-forward layer, on validation accuracy."""
+    from sanne.experiments import table3 as table
+    from sanne.experiments.pool import fill
+    from sanne.experiments.result_files import DATASETS, SETTINGS
+    from sanne.experiments.table_formats import markdown, write_tables
+
+    columns = (dataset.split(",") if dataset else DATASETS, setting.split(",") if setting else SETTINGS)
+    cells = table.make_cells(recipe, *columns, seed=seed, changes=parse_settings(settings))
+    with _running(out, jobs, budget) as plan:
+        errors = fill(cells, out, plan)
+    found = table.ablations(recipe, out, *columns)
+    if as_json:
+        print_json({"rows": [one.to_dict() for one in found]})
+    elif found:
+        sys.stdout.write(markdown(table.blocks(found), table.notes(found)))
+    stored = table.stored(out)
+    if stored:
+        write_tables(out, "table3", table.blocks(stored), table.notes(stored), table.records(stored))
+    if errors:
+        raise errors[0]
+
+
+@reproduce_app.command()
+def figure2(
+    dataset: Annotated[str, typer.Option(help="cora, citeseer or pubmed.")] = "cora",
+    recipe: Recipe = "best",
+    split: Annotated[int, typer.Option(help="Which of the ten splits.", min=0, max=9)] = 0,
+    out: Out = RESULTS,
+    seed: Seed = 0,
+    settings: Sets = None,
+    as_json: Json = False,
+) -> None:
+    """The vectors of one split as t-SNE maps, transductive and inductive side by side."""
+    from sanne.experiments import figure2 as figure
+    from sanne.plot import matplotlib_figure, tsne_package
+
+    matplotlib_figure(), tsne_package()  # what is missing is said before anything is trained
+    cells = figure.make_cells(recipe, dataset, seed=seed, changes=parse_settings(settings))
+    maps = [figure.make_map(cell, out, split) for cell in cells]
+    _say_paths(figure.draw(maps, out), as_json)
+
+
+@reproduce_app.command()
+def figure3(
+    dataset: Datasets = None,
+    setting: Settings = None,
+    recipe: Recipe = "best",
+    parameter: Annotated[str, typer.Option(help="K (layers), H (heads), T (walks), by commas.")] = "K,H,T",
+    splits: Annotated[int, typer.Option(help="Only so many splits, from the first.", min=1, max=10)] = 10,
+    budget: Budget = None,
+    jobs: Jobs = 1,
+    out: Out = RESULTS,
+    seed: Seed = 0,
+    settings: Sets = None,
+    as_json: Json = False,
+) -> None:
+    """The effect of layers, heads and walks on validation accuracy, as bars with deviations."""
+    from sanne.experiments import figure3 as figure
+    from sanne.experiments.pool import fill
+    from sanne.experiments.result_files import DATASETS, SETTINGS
+    from sanne.plot import matplotlib_figure
+
+    matplotlib_figure()  # what is missing is said before anything is trained
+    cells = figure.make_cells(
+        recipe,
+        dataset.split(",") if dataset else DATASETS,
+        setting.split(",") if setting else SETTINGS,
+        parameter.split(","),
+        splits=splits,
+        seed=seed,
+        changes=parse_settings(settings),
+    )
+    with _running(out, jobs, budget) as plan:
+        errors = fill(cells, out, plan)
+    found = figure.stored(cells, out)
+    if found:
+        _say_paths(figure.draw(recipe, found, out), as_json)
+    if errors:
+        raise errors[0]
+
+
+@reproduce_app.command()
+def report(
+    page: Annotated[Path, typer.Option(help="The page whose marked parts are written again.")] = Path(
+        "docs/results.md"
+    ),
+    recipe: Recipe = "best",
+    out: Out = RESULTS,
+    as_json: Json = False,
+) -> None:
+    """Write the tables and figures of a page again from the result files; nothing is trained."""
+    from sanne.experiments.report import write_report
+
+    filled = write_report(page, out, recipe)
+    if as_json:
+        print_json({"page": str(page), "filled": filled})
+        return
+    notes.print(f"{page}: wrote {', '.join(filled)}", markup=False)
+
+
+def _say_paths(paths: list[Path], as_json: bool) -> None:
+    if as_json:
+        print_json({"pictures": [str(path) for path in paths]})
+        return
+    for path in paths:
+        notes.print(f"wrote {path}", markup=False)

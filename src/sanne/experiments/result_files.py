@@ -59,11 +59,16 @@ def read_result(path: Path) -> dict[str, Any]:
     return found
 
 
-def write_result(path: Path, result: dict[str, Any]) -> None:
+def write_result(path: Path, result: dict[str, Any], indent: int | None = 1) -> None:
     """Write a result file, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replaced_file(path) as part:
-        part.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        part.write_text(json.dumps(result, indent=indent) + "\n", encoding="utf-8")
+
+
+def tried_text(tried: int, tried_most: int, grid: int) -> str:
+    """How much of a grid was tried, on the split with the fewest candidates and on that with the most."""
+    return f"{tried} of {grid}" if tried == tried_most else f"{tried}–{tried_most} of {grid}"
 
 
 def plain(settings: dict[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from sanne.evaluate.node_classification import paired_t_test
 from sanne.experiments.paper_figures import table2_figure
 from sanne.experiments.pool import Plan, fill
 from sanne.experiments.protocol import FeaturesFrom, Setting
-from sanne.experiments.result_files import DATASETS, SETTINGS, Cell, read_result
+from sanne.experiments.result_files import DATASETS, SETTINGS, Cell, read_result, tried_text
 from sanne.experiments.runs import data_of
 from sanne.experiments.systems import make_grid, system_names
 from sanne.experiments.table_formats import Block, Figure, Value
@@ -66,8 +66,7 @@ class Row:
     @property
     def share(self) -> str:
         """How much of the grid was tried, in words."""
-        tried = f"{self.tried}" if self.tried == self.tried_most else f"{self.tried}–{self.tried_most}"
-        return f"{tried} of {self.grid}"
+        return tried_text(self.tried, self.tried_most, self.grid)
 
     def to_dict(self) -> dict[str, Any]:
         return dict(self.__dict__)
