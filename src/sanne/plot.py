@@ -60,7 +60,7 @@ def check_picture(path: str | Path) -> Path:
     if target.suffix.lower() == ".html":
         _plotly()
     else:
-        _matplotlib_figure()
+        matplotlib_figure()
     return target
 
 
@@ -104,9 +104,7 @@ def map_points(vectors: Points, method: Literal["tsne", "pca"], seed: int = 0) -
     reduced = _principal(directions, 2 if method == "pca" else 50)
     if method == "pca" or np.ptp(reduced) < 1e-9:  # t-SNE cannot tell apart what is all alike
         return reduced[:, :2]
-    import openTSNE
-
-    tsne = openTSNE.TSNE(
+    tsne = tsne_package().TSNE(
         perplexity=min(30.0, (len(vectors) - 1) / 3),
         initialization="pca",
         random_state=derived_seed(seed, "plot") % 2**31,
@@ -135,10 +133,10 @@ def _chosen_method(method: str, count: int) -> Literal["tsne", "pca"]:
         logger.info("PCA, since t-SNE of %d points takes long; ask for method 'tsne' to have it", count)
         return "pca"
     try:
-        import openTSNE  # noqa: F401
-    except ImportError:
+        tsne_package()
+    except MissingExtraError:
         if method == "tsne":
-            raise MissingExtraError("openTSNE", "plot", "a t-SNE map") from None
+            raise
         logger.info("PCA, since openTSNE is not installed")
         return "pca"
     return "tsne"
@@ -192,12 +190,22 @@ def _class_colours(count: int) -> list[str]:
     return [f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in zip(*channels, strict=True)]
 
 
-def _matplotlib_figure() -> Any:
+def matplotlib_figure() -> Any:
+    """The class of matplotlib's pictures, if it is installed."""
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "a picture of the map") from None
     return Figure
+
+
+def tsne_package() -> Any:
+    """openTSNE, if it is installed."""
+    try:
+        import openTSNE
+    except ImportError:
+        raise MissingExtraError("openTSNE", "plot", "a t-SNE map") from None
+    return openTSNE
 
 
 def _plotly() -> Any:
@@ -209,7 +217,7 @@ def _plotly() -> Any:
 
 
 def _draw_picture(picture: _Map, path: Path) -> None:
-    figure = _matplotlib_figure()(figsize=(9.2 if picture.has_legend else 7, 6.6), dpi=160, facecolor=PAPER)
+    figure = matplotlib_figure()(figsize=(9.2 if picture.has_legend else 7, 6.6), dpi=160, facecolor=PAPER)
     axes = figure.add_axes((0.03, 0.03, 0.66 if picture.has_legend else 0.94, 0.83))
     axes.set_axis_off()
     axes.set_aspect("equal", adjustable="datalim")

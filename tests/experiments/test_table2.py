@@ -14,9 +14,10 @@ from sanne.baselines.smoothed import Smoothed
 from sanne.baselines.walk_mean import WalkMean
 from sanne.datasets import Splits, load_splits
 from sanne.errors import InputError
+from sanne.experiments.pool import Plan
 from sanne.experiments.protocol import inductive, results_of, transductive
 from sanne.experiments.systems import make_system
-from sanne.experiments.table2 import markdown, run_row
+from sanne.experiments.table2 import Row, chosen_systems, make_cells, run_rows
 from sanne.graph.csr import Graph, IntArray
 
 
@@ -84,10 +85,18 @@ def test_the_epoch_is_chosen_on_validation_and_never_on_test(setting: str) -> No
     assert (best.val, best.test) == (100.0, 0.0)
 
 
+def rows_of(out: Path, *systems: str, said: list[str] | None = None, **options: Any) -> list[Row]:
+    """Rows of Cora in the transductive setting; `said` gets a line for every piece that is run."""
+    heard = [] if said is None else said
+    plan = Plan(watch=lambda news: heard.append(news.message) if news.message else None)
+    rows, errors = run_rows(make_cells(systems, ["cora"], ["transductive"], **options), out, plan)
+    assert not errors
+    return rows
+
+
 def test_a_row_is_run_once_and_read_again(cora: Graph, tmp_path: Path) -> None:
     said: list[str] = []
-    options: dict[str, Any] = {"out": tmp_path, "report": said.append}
-    row = run_row("smoothed", "cora", "transductive", **options)
+    (row,) = rows_of(tmp_path, "smoothed", said=said)
     assert len(said) == 1
     assert row.mean > 80
     assert len(row.splits) == 10
@@ -95,29 +104,30 @@ def test_a_row_is_run_once_and_read_again(cora: Graph, tmp_path: Path) -> None:
     assert [path.name for path in files] == sorted(f"{number}.json" for number in range(10))
     kept = json.loads(files[0].read_text(encoding="utf-8"))
     assert {"system", "dataset", "setting", "split", "splits_source", "val", "test", "seconds", "seed"} <= set(kept)
-    assert {"settings", "versions"} <= set(kept)
-    assert run_row("smoothed", "cora", "transductive", **options) == row
+    assert {"settings", "versions", "tried", "grid"} <= set(kept)
+    assert rows_of(tmp_path, "smoothed", said=said) == [row]
     assert len(said) == 1
     files[3].unlink()
-    assert run_row("smoothed", "cora", "transductive", **options).splits == row.splits
+    assert rows_of(tmp_path, "smoothed", said=said)[0].splits == row.splits
     assert len(said) == 2
-    run_row("smoothed", "cora", "transductive", seed=1, **options)  # another seed is another run
+    rows_of(tmp_path, "smoothed", said=said, seed=1)  # another seed is another run
     assert len(said) == 3
-    assert f"{row.mean:.2f}" in markdown([row])
 
 
 def test_a_damaged_result_file_is_named(cora: Graph, tmp_path: Path) -> None:
-    run_row("smoothed", "cora", "transductive", out=tmp_path)
     path = tmp_path / "table2/cora/transductive/smoothed/4.json"
+    path.parent.mkdir(parents=True)
     path.write_text("{", encoding="utf-8")
     with pytest.raises(InputError, match=r"4\.json"):
-        run_row("smoothed", "cora", "transductive", out=tmp_path)
+        rows_of(tmp_path, "smoothed")
 
 
-@pytest.mark.parametrize("arguments", [("nope", "cora", "transductive"), ("smoothed", "karate", "transductive")])
-def test_unknown_names_are_refused(arguments: tuple[str, str, Any], tmp_path: Path) -> None:
+def test_unknown_names_are_refused() -> None:
     with pytest.raises(InputError, match="choose from"):
-        run_row(*arguments, out=tmp_path)
+        chosen_systems("smoothed,nope", "best")
+    with pytest.raises(InputError, match="choose from"):
+        make_cells(["smoothed"], ["karate"])
+    assert chosen_systems("sanne,smoothed,sanne-paper", "fast") == ["sanne-paper", "sanne-fast", "smoothed"]
 
 
 def test_untrained_baselines_embed_newcomers_well(cora: Graph) -> None:

@@ -3,7 +3,7 @@
 import dataclasses
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from sanne.baselines.interface import Snapshot
 from sanne.config import Config
@@ -21,6 +21,16 @@ class Smoothed:
         self._alpha = alpha
         self._steps = steps
         self._config = config or Config()
+
+    @classmethod
+    def grid(cls) -> list[Self]:
+        """Candidates, the most promising first."""
+        softer = [Config().replace(idf_power=power) for power in (0.5, 0.0)]
+        return [
+            cls(),
+            *(cls(config=config) for config in softer),
+            *(cls(alpha, config=config) for alpha in (0.05, 0.2) for config in (Config(), *softer)),
+        ]
 
     def settings(self) -> dict[str, Any]:
         """Smoothing and features."""

@@ -3,7 +3,7 @@
 import dataclasses
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -23,6 +23,14 @@ class WalkMean:
     def __init__(self, num_walks: int = 128, config: Config | None = None) -> None:
         self._num_walks = num_walks
         self._config = config or Config()
+
+    @classmethod
+    def grid(cls) -> list[Self]:
+        """Candidates, the most promising first."""
+        changes: list[dict[str, Any]] = [
+            {"walk_length": length, "idf_power": power} for power in (1.0, 0.5, 0.0) for length in (8, 5, 12)
+        ]
+        return [cls(config=Config().replace(**change)) for change in changes]
 
     def settings(self) -> dict[str, Any]:
         """Walks and features."""

@@ -1,11 +1,12 @@
 """The systems that can be put in a table, by name."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any, Protocol, Self
 
 import numpy as np
 
-from sanne.baselines.interface import Snapshot, System
+from sanne.baselines.interface import Classifier, Snapshot, System
 from sanne.baselines.smoothed import Smoothed
 from sanne.baselines.walk_mean import WalkMean
 from sanne.config import RECIPES, Config, recipe_config
@@ -16,7 +17,28 @@ from sanne.model.artifact import Artifact
 from sanne.train.fit import fit_model
 from sanne.train.loop import Run
 
-_BASELINES: dict[str, Callable[[], System]] = {"smoothed": Smoothed, "walk-mean": WalkMean}
+
+class _Baseline(Protocol):
+    """A class of systems without settings from outside."""
+
+    def grid(self) -> Sequence[System | Classifier]:
+        """Candidates that validation chooses from, the most promising first."""
+        ...
+
+
+_BASELINES: dict[str, _Baseline] = {
+    "smoothed": Smoothed,
+    "walk-mean": WalkMean,
+}
+
+# The paper's grid: 216 points, the recipe's own value first on every axis. One rate serves encoder and table.
+PAPER_GRID: dict[str, tuple[Any, ...]] = {
+    "learning_rate": (1e-4, 5e-5, 1e-5),
+    "ff_dim": (1024, 2048),
+    "num_heads": (8, 4, 16),
+    "num_layers": (2, 4, 8),
+    "num_walks": (128, 16, 32, 64),
+}
 
 
 class SanneSystem:
@@ -30,6 +52,17 @@ class SanneSystem:
         self.name = f"sanne-{recipe}"
         self._config = config
         self._progress = progress
+
+    @classmethod
+    def grid(cls, recipe: str, settings: dict[str, Any], *, progress: bool | None = None) -> list[Self]:
+        """The recipe, changed by `settings`; for `paper` also the other points of its grid, the nearest first."""
+        config = recipe_config(recipe).replace(**settings)
+        axes = {name: values for name, values in PAPER_GRID.items() if name not in settings}
+        if recipe != "paper" or not axes:
+            return [cls(recipe, config, progress=progress)]
+        firsts = [values[0] for values in axes.values()]
+        points = sorted(product(*axes.values()), key=lambda point: sum(map(_differ, point, firsts)))
+        return [cls(recipe, _at(config, dict(zip(axes, point, strict=True))), progress=progress) for point in points]
 
     def settings(self) -> dict[str, Any]:
         """All settings, by group; threads and device do not belong to them."""
@@ -64,16 +97,35 @@ def _snapshot(artifact: Artifact, graph: Graph, epoch: int) -> Snapshot:
     return Snapshot(epoch, present=lambda: embed_present(artifact, graph, progress=False).vectors, new=new)
 
 
+def _differ(one: Any, other: Any) -> bool:
+    return bool(one != other)
+
+
+def _at(config: Config, point: dict[str, Any]) -> Config:
+    if "learning_rate" in point:
+        point = {**point, "table_learning_rate": point["learning_rate"]}
+    return config.replace(**point)
+
+
 def system_names() -> list[str]:
-    """Every name that `make_system` knows."""
+    """Every name that `make_grid` knows."""
     return [*(f"sanne-{recipe}" for recipe in RECIPES), *_BASELINES]
 
 
-def make_system(name: str, settings: dict[str, Any] | None = None, *, progress: bool | None = None) -> System:
-    """A system by its name; `settings` change those of a SANNE recipe."""
+def make_grid(
+    name: str, settings: dict[str, Any] | None = None, *, progress: bool | None = None
+) -> Sequence[System | Classifier]:
+    """The candidates of a system by its name, the first one first; `settings` change those of a SANNE recipe."""
     if name in _BASELINES:
-        return _BASELINES[name]()
+        return _BASELINES[name].grid()
     recipe = name.removeprefix("sanne-")
     if not name.startswith("sanne-") or recipe not in RECIPES:
         raise InputError(f"unknown system {name!r}: choose from {', '.join(system_names())}")
-    return SanneSystem(recipe, recipe_config(recipe).replace(**(settings or {})), progress=progress)
+    return SanneSystem.grid(recipe, settings or {}, progress=progress)
+
+
+def make_system(
+    name: str, settings: dict[str, Any] | None = None, *, progress: bool | None = None
+) -> System | Classifier:
+    """A system by its name, with its first settings."""
+    return make_grid(name, settings, progress=progress)[0]

@@ -1,7 +1,6 @@
 """The command line: thin commands over the library. Results go to stdout, everything else to stderr."""
 
 import contextlib
-import json
 import logging
 import os
 import sys
@@ -13,8 +12,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from sanne.cli.options import Json, Seed, Sets, notes, parse_settings, plain, print_json, print_pairs, show
+from sanne.cli.reproduce import reproduce_app
 from sanne.config import BuildConfig
-from sanne.errors import InputError, SanneError
+from sanne.errors import SanneError
 
 app = typer.Typer(
     help="Vectors for the nodes of a graph, and for nodes that arrive later, without training again.",
@@ -27,12 +28,8 @@ data_app = typer.Typer(help="Public datasets: list them, or get one.", no_args_i
 app.add_typer(data_app, name="data")
 bench_app = typer.Typer(help="Measure the speed of each stage on this machine.", no_args_is_help=True)
 app.add_typer(bench_app, name="bench")
+app.add_typer(reproduce_app, name="reproduce")
 
-notes = Console(stderr=True, highlight=False, soft_wrap=True)
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
-Seed = Annotated[int, typer.Option(help="Same seed, same vectors.", min=0)]
-Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe.")]
 NodeTable = Annotated[Path | None, typer.Option(help="CSV, TSV or Parquet with a column id, features or text.")]
 Text = Annotated[list[str] | None, typer.Option(help="Column with documents; repeat it for several.")]
 Features = Annotated[list[str] | None, typer.Option(help="Feature columns; default: every numeric one.")]
@@ -77,7 +74,7 @@ def fit(
     from sanne.train.distributed import is_first_process, is_restarted
 
     notes.quiet = not is_first_process()
-    changes = _parse_settings(settings)
+    changes = parse_settings(settings)
     config = recipe_config(recipe).replace(**(changes or {}))  # wrong settings are refused before anything is read
     if out is not None:
         check_model_target(out)
@@ -91,7 +88,7 @@ def fit(
     if out is None or estimate:
         from sanne.estimate import estimate_fit
 
-        _show(estimate_fit(graph, config, seed).to_dict(), as_json)
+        show(estimate_fit(graph, config, seed).to_dict(), as_json)
         return
     checkpoint = out.with_name(out.name + ".checkpoint")
     if checkpoint.exists() and is_restarted():
@@ -126,7 +123,7 @@ def fit(
         "peak_bytes": peak_memory(),
         "seed": seed,
     }
-    _show(result, as_json, f"wrote {out}")
+    show(result, as_json, f"wrote {out}")
 
 
 @app.command()
@@ -161,7 +158,7 @@ def build(
         "text": graph.texts is not None,
         "seconds": round(time.perf_counter() - started, 2),
     }
-    _show(result, as_json, f"wrote {out}")
+    show(result, as_json, f"wrote {out}")
 
 
 @app.command()
@@ -196,7 +193,7 @@ def embed(
         raise InputError("where to? give --out vectors.parquet, or --estimate to see what it would take")
     if out is not None and engine == "ray" and not estimate:
         origin = ModelSource.remembered(Artifact.read(model)).changed(graph, node_table)
-        _show(_embed_with_ray(model, origin, nodes, out, explain, workers, address), as_json, f"wrote {out}")
+        show(_embed_with_ray(model, origin, nodes, out, explain, workers, address), as_json, f"wrote {out}")
         return
     if out is not None:
         check_output(out)
@@ -207,7 +204,7 @@ def embed(
     if out is None or estimate:
         from sanne.estimate import estimate_embedding
 
-        _show(estimate_embedding(fitted, now, count).to_dict(), as_json)
+        show(estimate_embedding(fitted, now, count).to_dict(), as_json)
         return
     spread = 0.0
     started = time.perf_counter()
@@ -223,7 +220,7 @@ def embed(
         "peak_bytes": peak_memory(),
         "mean_spread": round(spread / count, 5),
     }
-    _show(result, as_json, f"wrote {out}")
+    show(result, as_json, f"wrote {out}")
 
 
 @app.command()
@@ -242,9 +239,9 @@ def similar(
     fitted = SANNE.load(model)
     if graph is not None or node_table is not None:
         fitted.embed(ModelSource.remembered(fitted.artifact_).changed(graph, node_table).load(), [node_id])
-    found = [{"id": _plain(other), "similarity": round(score, 4)} for other, score in fitted.similar(node_id, k)]
+    found = [{"id": plain(other), "similarity": round(score, 4)} for other, score in fitted.similar(node_id, k)]
     if as_json:
-        _print_json({"id": node_id, "similar": found})
+        print_json({"id": node_id, "similar": found})
         return
     table = Table("node", "similarity")
     for row in found:
@@ -271,9 +268,9 @@ def evaluate(
     origin = ModelSource.remembered(fitted.artifact_)
     result = judge(fitted, origin, task, labels, fraction=fraction, communities=communities, seed=seed)
     if as_json:
-        _print_json(result)
+        print_json(result)
         return
-    _print_pairs({name: value for name, value in result.items() if name != "splits"})
+    print_pairs({name: value for name, value in result.items() if name != "splits"})
 
 
 @app.command()
@@ -297,7 +294,7 @@ def plot(
     count = draw_model(
         fitted, ModelSource.remembered(fitted.artifact_), out, labels=labels, new=new, method=method, seed=seed
     )
-    _show({"map": str(out), "nodes": count}, as_json, f"wrote {out}")
+    show({"map": str(out), "nodes": count}, as_json, f"wrote {out}")
 
 
 @data_app.command("list")
@@ -306,7 +303,7 @@ def data_list(as_json: Json = False) -> None:
     from sanne.datasets import CATALOG
 
     if as_json:
-        _print_json({"datasets": [{"name": d.name, "description": d.description} for d in CATALOG.values()]})
+        print_json({"datasets": [{"name": d.name, "description": d.description} for d in CATALOG.values()]})
         return
     table = Table("name", "what it is")
     for dataset in CATALOG.values():
@@ -321,7 +318,7 @@ def data_get(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: Json
 
     place = fetch_dataset(name)
     graph = load_dataset(name)
-    _show({"name": name, "folder": str(place), "nodes": graph.num_nodes, "edges": graph.num_edges}, as_json)
+    show({"name": name, "folder": str(place), "nodes": graph.num_nodes, "edges": graph.num_edges}, as_json)
 
 
 @bench_app.command("walks")
@@ -347,7 +344,7 @@ def bench_walks(
     cores = threads or available_cores()
     result = measure(subject, graph, threads=cores, rivals=rivals, task=WalkTask(seconds=seconds))
     if as_json:
-        _print_json(result)
+        print_json(result)
         return
     table = Table("engine", "order", "threads", "million steps/s", "per CPU second")
     for row in result["engines"]:
@@ -366,7 +363,7 @@ def bench_train(
     """Speed of a training step, beside the bare matrix products that it holds."""
     from sanne.bench.train import bench_train as measure
 
-    _show(measure(recipe, nodes, _parse_settings(settings)), as_json)
+    show(measure(recipe, nodes, parse_settings(settings)), as_json)
 
 
 @bench_app.command("embed")
@@ -379,51 +376,7 @@ def bench_embed(
     """New nodes embedded per second, many at once, and the time of one alone."""
     from sanne.bench.embed import bench_embed as measure
 
-    _show(measure(recipe, nodes, _parse_settings(settings)), as_json)
-
-
-@app.command()
-def reproduce(
-    what: Annotated[Literal["table2"], typer.Argument(metavar="table2", help="What of the paper to run again.")],
-    dataset: Annotated[str | None, typer.Option(help="cora, citeseer, pubmed, or several, by commas.")] = None,
-    setting: Annotated[str | None, typer.Option(help="transductive, inductive, or both by default.")] = None,
-    model: Annotated[str, typer.Option(help="sanne, smoothed, walk-mean, or several, by commas.")] = "sanne",
-    recipe: Annotated[str, typer.Option(help="The recipe of sanne.")] = "best",
-    features_from: Annotated[
-        Literal["present", "all"],
-        typer.Option(help="inductive: fit the feature map on present nodes, or on all texts as the paper did."),
-    ] = "present",
-    out: Annotated[Path, typer.Option(help="Folder of the result files; what is there is not run again.")] = Path(
-        "results"
-    ),
-    seed: Seed = 0,
-    settings: Sets = None,
-    as_json: Json = False,
-) -> None:
-    """Run the paper's table 2: accuracy over ten splits, settings chosen on validation."""
-    from sanne.experiments.table2 import DATASETS, SETTINGS, markdown, run_row
-
-    changes = _parse_settings(settings)
-    systems = [f"sanne-{recipe}" if name == "sanne" else name for name in model.split(",")]
-    rows = [
-        run_row(
-            system,
-            name,
-            which,  # type: ignore[arg-type]
-            out=out,
-            seed=seed,
-            features_from=features_from,
-            settings=changes,
-            report=notes.print,
-        )
-        for name in (dataset.split(",") if dataset else DATASETS)
-        for which in (setting.split(",") if setting else SETTINGS)
-        for system in systems
-    ]
-    if as_json:
-        _print_json({"rows": [row.to_dict() for row in rows]})
-        return
-    sys.stdout.write(markdown(rows))
+    show(measure(recipe, nodes, parse_settings(settings)), as_json)
 
 
 @app.command()
@@ -440,7 +393,7 @@ def demo(
     check_picture(out)
     result = run_demo(recipe=recipe, seed=seed, out=out, say=notes.print)
     if as_json:
-        _print_json(result)
+        print_json(result)
         return
     console = Console(highlight=False)
     table = Table("accuracy, %", "present papers", "newcomers")
@@ -480,51 +433,6 @@ def _embed_with_ray(
         count = embed_with_ray(job, out, workers=workers, address=address)
     seconds = round(time.perf_counter() - started, 2)
     return {"vectors": str(out), "nodes": count, "workers": workers, "seconds": seconds}
-
-
-def _parse_settings(pairs: list[str] | None) -> dict[str, Any] | None:
-    settings: dict[str, Any] = {}
-    for pair in pairs or []:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise InputError(f"--set {pair!r}: write it as name=value, as in --set epochs=3")
-        settings[name.strip().replace("-", "_")] = value.strip()
-    return settings or None
-
-
-def _show(result: dict[str, Any], as_json: bool, note: str | None = None) -> None:
-    if as_json:
-        _print_json(result)
-        return
-    if note:
-        notes.print(note)
-    _print_pairs(result)
-
-
-def _print_pairs(result: dict[str, Any]) -> None:
-    table = Table(show_header=False)
-    for name, value in result.items():
-        if value is None:
-            continue
-        table.add_row(name.replace("_", " "), f"{value:,}" if type(value) is int else str(value))
-    Console().print(table)
-
-
-def _print_json(result: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(_finite(result), default=_plain) + "\n")
-
-
-def _finite(value: Any) -> Any:
-    """NaN has no place in JSON: null stands for it."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and value != value else value
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
 
 
 def main() -> None:

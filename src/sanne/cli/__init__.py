@@ -1,0 +1,5 @@
+"""The command line: `main` is the program `sanne`."""
+
+from sanne.cli.commands import main
+
+__all__ = ["main"]
