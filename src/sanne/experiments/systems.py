@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from sanne.baselines.interface import Snapshot, System
+from sanne.baselines.gcn import GCN
+from sanne.baselines.interface import Classifier, Snapshot, System
 from sanne.baselines.smoothed import Smoothed
 from sanne.baselines.walk_mean import WalkMean
 from sanne.config import RECIPES, Config, recipe_config
@@ -16,7 +17,11 @@ from sanne.model.artifact import Artifact
 from sanne.train.fit import fit_model
 from sanne.train.loop import Run
 
-_BASELINES: dict[str, Callable[[], System]] = {"smoothed": Smoothed, "walk-mean": WalkMean}
+_BASELINES: dict[str, Callable[[], System | Classifier]] = {
+    "gcn": GCN,
+    "smoothed": Smoothed,
+    "walk-mean": WalkMean,
+}
 
 
 class SanneSystem:
@@ -69,7 +74,9 @@ def system_names() -> list[str]:
     return [*(f"sanne-{recipe}" for recipe in RECIPES), *_BASELINES]
 
 
-def make_system(name: str, settings: dict[str, Any] | None = None, *, progress: bool | None = None) -> System:
+def make_system(
+    name: str, settings: dict[str, Any] | None = None, *, progress: bool | None = None
+) -> System | Classifier:
     """A system by its name; `settings` change those of a SANNE recipe."""
     if name in _BASELINES:
         return _BASELINES[name]()
