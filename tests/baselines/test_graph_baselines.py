@@ -9,6 +9,8 @@ import scipy.sparse as sp
 import torch
 
 from planted import accuracy, planted_graph
+from sanne.baselines.dgi import DGI
+from sanne.baselines.gat import GAT
 from sanne.baselines.gcn import GCN
 from sanne.baselines.interface import Classifier, Labelled, Snapshot, System
 from sanne.baselines.neural import Reader, Words
@@ -16,8 +18,8 @@ from sanne.errors import InputError
 from sanne.graph.csr import Graph
 from sanne.graph.split import hide_nodes
 
-CLASSIFIERS = [GCN(hidden=8, epochs=40)]
-SYSTEMS: list[System] = []
+CLASSIFIERS = [GAT(hidden=4, heads=2, epochs=40), GCN(hidden=8, epochs=40)]
+SYSTEMS: list[System] = [DGI(dim=16, epochs=40, learning_rate=0.01)]
 LONELY = 0  # a newcomer without edges
 
 
@@ -122,10 +124,20 @@ def test_word_counts_become_shares_and_a_node_without_words_stays_empty() -> Non
     counts = sp.csr_matrix(np.array([[1, 3, 0], [0, 0, 0]], np.float32))
     graph = Graph.from_edges([0], [1], node_ids=[0, 1], features=counts)
     reader = Reader.fit(graph, None, 0)
-    found = reader.words(graph).product(torch.eye(3))
+    found = reader.read(graph).words.product(torch.eye(3))
     torch.testing.assert_close(found, torch.tensor([[0.25, 0.75, 0.0], [0.0, 0.0, 0.0]]))
     with pytest.raises(InputError, match="3 columns"):
-        reader.words(Graph.from_edges([0], [1], node_ids=[0, 1]))
+        reader.read(Graph.from_edges([0], [1], node_ids=[0, 1]))
+
+
+def test_the_part_around_some_nodes_gives_them_what_the_whole_graph_does() -> None:
+    inputs = Reader.fit(GRAPH, None, 0).read(GRAPH)
+    nodes = np.array([50, LONELY, 7])
+    part, rows = inputs.around(nodes, 2)
+    assert part.num_nodes < GRAPH.num_nodes
+    weights = torch.eye(inputs.words.shape[1])
+    whole, some = (one.spread @ (one.spread @ one.words.product(weights)) for one in (inputs, part))
+    torch.testing.assert_close(some[rows], whole[nodes])
 
 
 def test_text_and_dense_features_are_read_through_the_projects_maps() -> None:

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from sanne.baselines.interface import Fitted, Labelled
-from sanne.baselines.neural import FirstLayer, Inputs, geometric_layers
+from sanne.baselines.neural import FirstLayer, Inputs, Nothing, geometric_layers
 from sanne.baselines.supervised import Schedule, fit_network
 from sanne.graph.csr import Graph
 
@@ -71,7 +71,7 @@ class _Network(nn.Module):
         layers = geometric_layers("GCN")
         self.words = FirstLayer(width, hidden, dropout)
         self.first = layers.GCNConv(hidden, hidden, normalize=False)  # the edges come normalised
-        self.first.lin = nn.Identity()  # its weights are those of `words`
+        self.first.lin = Nothing()  # its weights are those of `words`
         self.second = layers.GCNConv(hidden, classes, normalize=False)
         self.dropout = nn.Dropout(dropout)
 

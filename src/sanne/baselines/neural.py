@@ -3,7 +3,7 @@
 import contextlib
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +16,7 @@ from sanne.device import torch_threads
 from sanne.errors import InputError, MissingExtraError
 from sanne.features.attributes import check_finite
 from sanne.features.choose import FeatureMap, fit_features
-from sanne.graph.csr import Graph
+from sanne.graph.csr import Graph, IntArray
 from sanne.model.teacher import normalised
 from sanne.seeds import derived_seed
 
@@ -53,8 +53,8 @@ class Words:
             return
         rows = sp.csr_matrix(matrix, dtype=np.float32)
         order = sp.csr_matrix((np.arange(rows.nnz), rows.indices, rows.indptr), rows.shape).T.tocsr()
-        self._by_row = _csr(rows)
-        self._by_column = _csr(rows.T.tocsr())
+        self._by_row = sparse_tensor(rows)
+        self._by_column = sparse_tensor(rows.T.tocsr())
         self._order = torch.from_numpy(order.data)  # values by row -> values by column
         if rows.nnz > _DENSE * max(rows.shape[0] * rows.shape[1], 1):
             self.dense = torch.from_numpy(rows.toarray())
@@ -69,7 +69,7 @@ class Words:
         by_row, by_column = self._by_row, self._by_column
         if dropout:
             values = nn.functional.dropout(by_row.values(), dropout)
-            by_row, by_column = _with_values(by_row, values), _with_values(by_column, values[self._order])
+            by_row, by_column = with_values(by_row, values), with_values(by_column, values[self._order])
         found: torch.Tensor = _Product.apply(by_row, by_column, weights)  # type: ignore[no-untyped-call]
         return found
 
@@ -99,13 +99,56 @@ class FirstLayer(nn.Module):
         return words.product(self.weight, self.dropout if self.training else 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class Inputs:
-    """A graph as a network reads it."""
+class Nothing(nn.Identity):
+    """In the place of a convolution's weights, where `FirstLayer` was applied already."""
 
-    words: Words
-    spread: torch.Tensor  # D^-1/2 (A + I) D^-1/2, sparse rows
-    edges: torch.Tensor  # (2, arcs), self-loops included: from the first row to the second
+    def reset_parameters(self) -> None:
+        """Nothing to start anew."""
+
+
+class Inputs:
+    """A graph as a network reads it, or the part of it that decides what some nodes get."""
+
+    def __init__(self, matrix: Any, arcs: Any, spread: Any) -> None:
+        self._matrix = matrix  # features, (nodes, width)
+        self._arcs = arcs  # A, CSR
+        self._spread = spread  # D^-1/2 (A + I) D^-1/2, CSR
+        self.num_nodes = int(arcs.shape[0])
+
+    @cached_property
+    def words(self) -> Words:
+        """The features."""
+        return Words(self._matrix)
+
+    @cached_property
+    def spread(self) -> torch.Tensor:
+        """D^-1/2 (A + I) D^-1/2, sparse rows."""
+        return sparse_tensor(self._spread)
+
+    @cached_property
+    def neighbour_mean(self) -> torch.Tensor:
+        """D^-1 A, sparse rows; a node without neighbours has an empty one."""
+        sums = np.asarray(self._arcs.sum(axis=1)).ravel()
+        return sparse_tensor(sp.diags(1.0 / np.maximum(sums, 1e-12)) @ self._arcs)
+
+    @cached_property
+    def edges(self) -> torch.Tensor:
+        """Arcs and self-loops, (2, arcs + nodes): from the first row to the second, ordered by the second."""
+        arcs = self._spread.tocoo()
+        return torch.from_numpy(np.stack([arcs.col, arcs.row]).astype(np.int64))
+
+    def around(self, nodes: IntArray, hops: int) -> tuple["Inputs", IntArray]:
+        """The part within `hops` steps of some nodes, and their rows there: a network of so many layers sees no more.
+
+        Weights of edges are those of the whole graph, so that the nodes get what they get there.
+        """
+        near = np.zeros(self.num_nodes, np.float32)
+        near[nodes] = 1
+        for _ in range(hops):
+            near = (self._spread @ near > 0).astype(np.float32)
+        kept = np.flatnonzero(near)
+        part = Inputs(self._matrix[kept], self._arcs[kept][:, kept], self._spread[kept][:, kept])
+        return part, np.searchsorted(kept, nodes)
 
 
 class Reader:
@@ -125,31 +168,30 @@ class Reader:
         feature_map = fit_features(features_from or graph, config, seed)
         return cls(feature_map.width, feature_map)
 
-    def words(self, graph: Graph) -> Words:
-        """The features of a graph's nodes."""
+    def features(self, graph: Graph) -> Any:
+        """The features of a graph's nodes, dense or sparse."""
         if self._map is not None:
-            return Words(self._map.transform(graph))
+            return self._map.transform(graph)
         features: Any = graph.features
         if not _are_words(features) or features.shape[1] != self.width:
             found = "none" if features is None else f"{features.shape[1]} columns of features"
             raise InputError(f"the system was fitted on {self.width} columns of word counts, this graph has {found}")
         sums = np.asarray(features.sum(axis=1), np.float32).ravel()
         check_finite(graph, None, np.isfinite(sums))
-        return Words(sp.diags(1.0 / np.maximum(sums, 1e-12)) @ features)
+        return (sp.diags(1.0 / np.maximum(sums, 1e-12)) @ features).tocsr().astype(np.float32)
 
     def read(self, graph: Graph) -> Inputs:
         """Features and edges; every edge goes both ways."""
-        spread = normalised(graph.adjacency("both"))
-        arcs = spread.tocoo()
-        edges = torch.from_numpy(np.stack([arcs.col, arcs.row]).astype(np.int64))
-        return Inputs(self.words(graph), _csr(spread), edges)
+        adjacency = graph.adjacency("both")
+        return Inputs(self.features(graph), adjacency.to_scipy(), normalised(adjacency))
 
 
 def _are_words(features: Any) -> bool:
     return bool(sp.issparse(features) and features.shape[1] and (features.nnz == 0 or features.data.min() >= 0))
 
 
-def _csr(matrix: Any) -> torch.Tensor:
+def sparse_tensor(matrix: Any) -> torch.Tensor:
+    """A scipy CSR matrix as a torch one."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sparse CSR tensor support", UserWarning)
         return torch.sparse_csr_tensor(
@@ -161,7 +203,8 @@ def _csr(matrix: Any) -> torch.Tensor:
         )
 
 
-def _with_values(matrix: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+def with_values(matrix: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """A sparse matrix with other values at the same places."""
     return torch.sparse_csr_tensor(
         matrix.crow_indices(), matrix.col_indices(), values, size=matrix.shape, check_invariants=False
     )

@@ -14,6 +14,8 @@ from sanne.baselines.interface import Fitted, Labelled
 from sanne.baselines.neural import Inputs, Reader, seeded
 from sanne.graph.csr import Graph, IntArray
 
+_LAYERS = 2  # of every network here
+
 Network = Callable[[int, int], nn.Module]  # (feature width, number of classes) -> a network that scores `Inputs`
 
 
@@ -23,6 +25,7 @@ class Schedule:
 
     epochs: int
     patience: int
+    every: int = 1  # epochs from one judgement to the next
 
 
 def fit_network(
@@ -69,16 +72,20 @@ def _train(
     val: Labelled,
 ) -> int:
     """Leave the network as it was in its best epoch, in evaluation mode; return that epoch."""
-    rows, targets = torch.from_numpy(train.nodes), torch.from_numpy(train.classes)
+    seen, rows = inputs.around(train.nodes, _LAYERS)
+    judged, val_rows = inputs.around(val.nodes, _LAYERS)
+    targets = torch.from_numpy(train.classes)
     watch = Watch()
     for epoch in range(1, schedule.epochs + 1):
         network.train()
         optimiser.zero_grad()
-        nn.functional.cross_entropy(network(inputs)[rows], targets).backward()
+        nn.functional.cross_entropy(network(seen)[rows], targets).backward()
         optimiser.step()
+        if epoch % schedule.every:
+            continue
         network.eval()
         with torch.no_grad():
-            scores = network(inputs)[torch.from_numpy(val.nodes)]
+            scores = network(judged)[val_rows]
         if watch.judge(epoch, scores, val, network) >= schedule.patience:
             break
     return watch.restore(network)

@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from sanne.baselines.dgi import DGI
+from sanne.baselines.gat import GAT
 from sanne.baselines.gcn import GCN
 from sanne.baselines.interface import Classifier, Snapshot, System
 from sanne.baselines.smoothed import Smoothed
@@ -18,6 +20,8 @@ from sanne.train.fit import fit_model
 from sanne.train.loop import Run
 
 _BASELINES: dict[str, Callable[[], System | Classifier]] = {
+    "dgi": DGI,
+    "gat": GAT,
     "gcn": GCN,
     "smoothed": Smoothed,
     "walk-mean": WalkMean,
