@@ -9,9 +9,12 @@ import scipy.sparse as sp
 import torch
 
 from planted import accuracy, planted_graph
+from sanne.baselines.cca_ssg import CCASSG
 from sanne.baselines.dgi import DGI
 from sanne.baselines.gat import GAT
 from sanne.baselines.gcn import GCN
+from sanne.baselines.graphmae import GraphMAE
+from sanne.baselines.graphsage import GraphSAGE
 from sanne.baselines.interface import Classifier, Labelled, Snapshot, System
 from sanne.baselines.neural import Reader, Words
 from sanne.errors import InputError
@@ -19,7 +22,12 @@ from sanne.graph.csr import Graph
 from sanne.graph.split import hide_nodes
 
 CLASSIFIERS = [GAT(hidden=4, heads=2, epochs=40), GCN(hidden=8, epochs=40)]
-SYSTEMS: list[System] = [DGI(dim=16, epochs=40, learning_rate=0.01)]
+SYSTEMS: list[System] = [
+    CCASSG(dim=16, epochs=20, learning_rate=0.01),
+    DGI(dim=16, epochs=40, learning_rate=0.01),
+    GraphMAE(dim=16, epochs=40, learning_rate=0.01),
+    GraphSAGE(dim=16, hidden=16, pairs=256, epochs=40, learning_rate=0.01),
+]
 LONELY = 0  # a newcomer without edges
 
 

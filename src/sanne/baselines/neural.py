@@ -16,7 +16,7 @@ from sanne.device import torch_threads
 from sanne.errors import InputError, MissingExtraError
 from sanne.features.attributes import check_finite
 from sanne.features.choose import FeatureMap, fit_features
-from sanne.graph.csr import Graph, IntArray
+from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.model.teacher import normalised
 from sanne.seeds import derived_seed
 
@@ -48,6 +48,7 @@ class Words:
     def __init__(self, matrix: Any) -> None:
         self.shape: tuple[int, int] = matrix.shape
         self.dense: torch.Tensor | None = None
+        self._lengths = torch.from_numpy(_lengths(matrix))
         if not sp.issparse(matrix):
             self.dense = torch.from_numpy(np.ascontiguousarray(matrix, np.float32))
             return
@@ -72,6 +73,10 @@ class Words:
             by_row, by_column = with_values(by_row, values), with_values(by_column, values[self._order])
         found: torch.Tensor = _Product.apply(by_row, by_column, weights)  # type: ignore[no-untyped-call]
         return found
+
+    def lengths(self) -> torch.Tensor:
+        """The Euclidean length of every row."""
+        return self._lengths
 
 
 class _Product(torch.autograd.Function):
@@ -137,6 +142,12 @@ class Inputs:
         arcs = self._spread.tocoo()
         return torch.from_numpy(np.stack([arcs.col, arcs.row]).astype(np.int64))
 
+    @cached_property
+    def weights(self) -> torch.Tensor:
+        """A weight for each of `edges`; a self-loop's is 1."""
+        loops = sp.identity(self.num_nodes, dtype=np.float32, format="csr")
+        return torch.from_numpy((self._arcs + loops).tocsr().data)
+
     def around(self, nodes: IntArray, hops: int) -> tuple["Inputs", IntArray]:
         """The part within `hops` steps of some nodes, and their rows there: a network of so many layers sees no more.
 
@@ -184,6 +195,11 @@ class Reader:
         """Features and edges; every edge goes both ways."""
         adjacency = graph.adjacency("both")
         return Inputs(self.features(graph), adjacency.to_scipy(), normalised(adjacency))
+
+
+def _lengths(matrix: Any) -> FloatArray:
+    squares = matrix.multiply(matrix) if sp.issparse(matrix) else np.square(matrix)
+    return np.sqrt(np.asarray(squares.sum(axis=1), np.float32).ravel())
 
 
 def _are_words(features: Any) -> bool:

@@ -5,9 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from sanne.baselines.cca_ssg import CCASSG
 from sanne.baselines.dgi import DGI
 from sanne.baselines.gat import GAT
 from sanne.baselines.gcn import GCN
+from sanne.baselines.graphmae import GraphMAE
+from sanne.baselines.graphsage import GraphSAGE
 from sanne.baselines.interface import Classifier, Snapshot, System
 from sanne.baselines.smoothed import Smoothed
 from sanne.baselines.walk_mean import WalkMean
@@ -20,9 +23,12 @@ from sanne.train.fit import fit_model
 from sanne.train.loop import Run
 
 _BASELINES: dict[str, Callable[[], System | Classifier]] = {
+    "cca-ssg": CCASSG,
     "dgi": DGI,
     "gat": GAT,
     "gcn": GCN,
+    "graphmae": GraphMAE,
+    "graphsage": GraphSAGE,
     "smoothed": Smoothed,
     "walk-mean": WalkMean,
 }
