@@ -17,11 +17,16 @@ from sanne.baselines.graphmae import GraphMAE
 from sanne.baselines.graphsage import GraphSAGE
 from sanne.baselines.interface import Classifier, Labelled, Snapshot, System
 from sanne.baselines.neural import Reader, Words
+from sanne.baselines.planetoid import Planetoid
 from sanne.errors import InputError
 from sanne.graph.csr import Graph
 from sanne.graph.split import hide_nodes
 
-CLASSIFIERS = [GAT(hidden=4, heads=2, epochs=40), GCN(hidden=8, epochs=40)]
+CLASSIFIERS = [
+    GAT(hidden=4, heads=2, epochs=40),
+    GCN(hidden=8, epochs=40),
+    Planetoid(pairs=512, pretraining=40, epochs=60),
+]
 SYSTEMS: list[System] = [
     CCASSG(dim=16, epochs=20, learning_rate=0.01),
     DGI(dim=16, epochs=40, learning_rate=0.01),

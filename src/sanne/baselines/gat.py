@@ -14,7 +14,7 @@ from sanne.graph.csr import Graph
 
 @dataclass(frozen=True)
 class GAT:
-    """The authors' settings."""
+    """The authors' settings, but for a larger learning rate, which needs half as many epochs."""
 
     name = "gat"
 
@@ -23,17 +23,18 @@ class GAT:
     output_heads: int = 1
     dropout: float = 0.6  # of features and of attention
     weight_decay: float = 5e-4
-    learning_rate: float = 0.005
-    epochs: int = 400
-    patience: int = 100
+    learning_rate: float = 0.01
+    epochs: int = 200
+    patience: int = 60
 
     @classmethod
     def grid(cls) -> list[Self]:
         """Candidates, the most promising first."""
         return [
             cls(),
-            cls(output_heads=8, weight_decay=1e-3, learning_rate=0.01),  # the authors' for Pubmed
+            cls(output_heads=8, weight_decay=1e-3),  # the authors' for Pubmed
             cls(hidden=16),
+            cls(learning_rate=0.005, epochs=400, patience=100),  # the authors'
             cls(dropout=0.4),
         ]
 

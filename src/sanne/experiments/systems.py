@@ -12,6 +12,7 @@ from sanne.baselines.gcn import GCN
 from sanne.baselines.graphmae import GraphMAE
 from sanne.baselines.graphsage import GraphSAGE
 from sanne.baselines.interface import Classifier, Snapshot, System
+from sanne.baselines.planetoid import Planetoid
 from sanne.baselines.smoothed import Smoothed
 from sanne.baselines.walk_mean import WalkMean
 from sanne.config import RECIPES, Config, recipe_config
@@ -29,6 +30,7 @@ _BASELINES: dict[str, Callable[[], System | Classifier]] = {
     "gcn": GCN,
     "graphmae": GraphMAE,
     "graphsage": GraphSAGE,
+    "planetoid": Planetoid,
     "smoothed": Smoothed,
     "walk-mean": WalkMean,
 }
