@@ -5,7 +5,6 @@ vectors are computed from features alone. Both are trained, one after the other.
 """
 
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -31,20 +30,22 @@ class Planetoid:
     hidden: int = 16  # units between features, or vectors, and classes
     walk_length: int = 10
     window: int = 3
-    walk_share: float = 5 / 6  # of the contexts; the others are nodes of the same class
+    walk_share: float = 5 / 6  # of a train node's contexts in Planetoid-I; the others are nodes of the same class
+    table_walk_share: float = 1.0  # in Planetoid-T, where class contexts teach the train nodes' own rows and no others
     negatives: int = 5  # for each context
-    pairs: int = 4096  # a step
+    pairs: int = 4096  # from walks, a step
     pretraining: int = 300  # steps on contexts alone
     dropout: float = 0.5
     weight_decay: float = 5e-4  # of the weights that give classes
     learning_rate: float = 0.01
+    vector_learning_rate: float = 1e-4  # of vectors and contexts, once classes are trained as well
     epochs: int = 150
     patience: int = 50
 
     @classmethod
     def grid(cls) -> list[Self]:
         """Candidates, the most promising first."""
-        return [cls(), cls(dim=128), cls(walk_share=0.5), cls(dropout=0.8), cls(weight_decay=5e-3)]
+        return [cls(), cls(dim=128), cls(walk_share=1.0), cls(hidden=64), cls(table_walk_share=5 / 6)]
 
     def settings(self) -> dict[str, Any]:
         """All of them."""
@@ -60,9 +61,9 @@ class Planetoid:
         classes = int(max(train.classes.max(), val.classes.max())) + 1
         contexts = _Contexts(self, graph, train, seed)
         networks, epochs = [], []
-        for number, rows in enumerate((graph.num_nodes, None)):  # T, then I
+        for number, has_table in enumerate((True, False)):  # T, then I
             with seeded(seed, number):
-                network = _Network(reader.width, graph.num_nodes, classes, rows, self)
+                network = _Network(reader.width, graph.num_nodes, classes, has_table, self)
                 epochs.append(_fit(network, self, contexts, inputs, train, val))
                 networks.append(network)
         seconds = time.perf_counter() - started
@@ -87,8 +88,11 @@ class _Contexts:
         linked = np.flatnonzero(np.diff(adjacency.indptr))
         self._starts = linked if len(linked) else np.arange(graph.num_nodes)
 
-    def draw(self, step: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Nodes (pairs,), their context and negatives (pairs, 1 + negatives), and which of those count."""
+    def draw(self, step: int, share: float) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Nodes (pairs,), their context and negatives (pairs, 1 + negatives), and which of those count.
+
+        `share` of a train node's contexts come from walks.
+        """
         stream = numpy_stream(self._seed, "targets", step)
         by_walk = round(self._settings.walk_share * self._settings.pairs)
         parts = zip(self._near(by_walk, step, stream), self._alike(self._settings.pairs - by_walk, stream), strict=True)
@@ -122,13 +126,14 @@ class _Contexts:
 
 
 class _Network(nn.Module):
-    """Scores of classes from features and vectors; vectors from a table, or (`table_rows` None) from features."""
+    """Scores of classes from features and vectors; vectors from a table (T) or from features (I)."""
 
-    def __init__(self, width: int, nodes: int, classes: int, table_rows: int | None, settings: Planetoid) -> None:
+    def __init__(self, width: int, nodes: int, classes: int, has_table: bool, settings: Planetoid) -> None:
         super().__init__()
         dim, hidden = settings.dim, settings.hidden
-        self.table = None if table_rows is None else nn.Parameter(torch.randn(table_rows, dim) / dim)
-        self.inward = FirstLayer(width, dim) if table_rows is None else None
+        self.walk_share = settings.table_walk_share if has_table else settings.walk_share
+        self.table = nn.Parameter(torch.randn(nodes, dim) / dim) if has_table else None
+        self.inward = None if has_table else FirstLayer(width, dim)
         self.contexts = nn.Parameter(torch.zeros(nodes, dim))
         self.features = FirstLayer(width, hidden, settings.dropout)
         self.vectors = nn.Linear(dim, hidden)
@@ -164,21 +169,24 @@ def _fit(
     groups: list[dict[str, Any]] = [{"params": decayed, "weight_decay": settings.weight_decay}, {"params": others}]
     optimiser = torch.optim.Adam(groups, lr=settings.learning_rate)
 
-    def step(loss: Callable[[], torch.Tensor]) -> None:
+    def step(loss: torch.Tensor) -> None:
         optimiser.zero_grad()
-        loss().backward()
+        loss.backward()
         optimiser.step()
+
+    def context_loss(number: int) -> torch.Tensor:
+        return network.context_loss(words, contexts.draw(number, network.walk_share))
 
     words = inputs.words
     nodes, targets = torch.from_numpy(train.nodes), torch.from_numpy(train.classes)
     for number in range(settings.pretraining):
-        step(lambda number=number: network.context_loss(words, contexts.draw(number)))  # type: ignore[misc]
+        step(context_loss(number))
+    optimiser.param_groups[1]["lr"] = settings.vector_learning_rate
     watch = Watch()
     for epoch in range(1, settings.epochs + 1):
         network.train()
-        drawn = contexts.draw(settings.pretraining + epoch)
-        step(lambda drawn=drawn: network.context_loss(words, drawn))  # type: ignore[misc]
-        step(lambda: nn.functional.cross_entropy(network(words, nodes), targets))
+        step(context_loss(settings.pretraining + epoch))
+        step(nn.functional.cross_entropy(network(words, nodes), targets))
         network.eval()
         with torch.no_grad():
             scores = network(words, torch.from_numpy(val.nodes))
