@@ -6,7 +6,14 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
+from sanne.baselines.cca_ssg import CCASSG
+from sanne.baselines.dgi import DGI
+from sanne.baselines.gat import GAT
+from sanne.baselines.gcn import GCN
+from sanne.baselines.graphmae import GraphMAE
+from sanne.baselines.graphsage import GraphSAGE
 from sanne.baselines.interface import Classifier, Snapshot, System
+from sanne.baselines.planetoid import Planetoid
 from sanne.baselines.smoothed import Smoothed
 from sanne.baselines.walk_mean import WalkMean
 from sanne.config import RECIPES, Config, recipe_config
@@ -27,6 +34,13 @@ class _Baseline(Protocol):
 
 
 _BASELINES: dict[str, _Baseline] = {
+    "cca-ssg": CCASSG,
+    "dgi": DGI,
+    "gat": GAT,
+    "gcn": GCN,
+    "graphmae": GraphMAE,
+    "graphsage": GraphSAGE,
+    "planetoid": Planetoid,
     "smoothed": Smoothed,
     "walk-mean": WalkMean,
 }
