@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from sanne.baselines.deepwalk import DeepWalk
 from sanne.baselines.interface import Snapshot, System
 from sanne.baselines.smoothed import Smoothed
 from sanne.baselines.walk_mean import WalkMean
@@ -16,7 +17,11 @@ from sanne.model.artifact import Artifact
 from sanne.train.fit import fit_model
 from sanne.train.loop import Run
 
-_BASELINES: dict[str, Callable[[], System]] = {"smoothed": Smoothed, "walk-mean": WalkMean}
+_BASELINES: dict[str, Callable[[], System]] = {
+    "deepwalk": DeepWalk,
+    "smoothed": Smoothed,
+    "walk-mean": WalkMean,
+}
 
 
 class SanneSystem:
