@@ -9,14 +9,23 @@ import scipy.sparse as sp
 
 from planted import accuracy, planted_graph
 from sanne.baselines.deepwalk import DeepWalk
+from sanne.baselines.deepwalk_bow import DeepWalkBow
+from sanne.baselines.doc2vec import Doc2Vec
+from sanne.baselines.ep_b import EPB
 from sanne.baselines.interface import Snapshot, System
 from sanne.baselines.neighbours_mean import neighbours_mean
+from sanne.baselines.node2vec import Node2Vec
 from sanne.experiments.systems import make_system
 from sanne.graph.csr import FloatArray, Graph
 from sanne.graph.split import hide_nodes
 
+WALKS: dict[str, Any] = {"dim": 16, "walk_length": 20, "window": 5}
 SYSTEMS: dict[str, Callable[[], System]] = {
-    "deepwalk": lambda: DeepWalk(dim=16, walk_length=20, window=5),
+    "deepwalk": lambda: DeepWalk(**WALKS),
+    "deepwalk-bow": lambda: DeepWalkBow(deepwalk=DeepWalk(**WALKS)),
+    "doc2vec": lambda: Doc2Vec(dim=16, epochs=400),
+    "ep-b": lambda: EPB(dim=16, epochs=20),
+    "node2vec": lambda: Node2Vec(q=2.0, **WALKS),
 }
 LONELY = 7  # a node without edges
 
@@ -26,7 +35,8 @@ def worded_graph() -> Graph:
     graph = planted_graph(3, 50)
     sources = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr))
     kept = (sources < graph.indices) & (sources != LONELY) & (graph.indices != LONELY)
-    words = sp.csr_matrix((np.asarray(graph.features) > 0.7).astype(np.float32))
+    likely = np.where(np.asarray(graph.labels)[:, None] == np.arange(60) % 3, 0.4, 0.1)
+    words = sp.csr_matrix((np.random.default_rng(1).random(likely.shape) < likely).astype(np.float32))
     return Graph.from_edges(
         sources[kept], graph.indices[kept], node_ids=graph.node_ids, features=words, labels=graph.labels
     )

@@ -6,7 +6,11 @@ from typing import Any
 import numpy as np
 
 from sanne.baselines.deepwalk import DeepWalk
+from sanne.baselines.deepwalk_bow import DeepWalkBow
+from sanne.baselines.doc2vec import Doc2Vec
+from sanne.baselines.ep_b import EPB
 from sanne.baselines.interface import Snapshot, System
+from sanne.baselines.node2vec import Node2Vec
 from sanne.baselines.smoothed import Smoothed
 from sanne.baselines.walk_mean import WalkMean
 from sanne.config import RECIPES, Config, recipe_config
@@ -19,6 +23,10 @@ from sanne.train.loop import Run
 
 _BASELINES: dict[str, Callable[[], System]] = {
     "deepwalk": DeepWalk,
+    "deepwalk-bow": DeepWalkBow,
+    "doc2vec": Doc2Vec,
+    "ep-b": EPB,
+    "node2vec": Node2Vec,
     "smoothed": Smoothed,
     "walk-mean": WalkMean,
 }
