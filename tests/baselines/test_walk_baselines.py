@@ -8,13 +8,16 @@ import pytest
 import scipy.sparse as sp
 
 from planted import accuracy, planted_graph
+from sanne.baselines.ddrw import DDRW
 from sanne.baselines.deepwalk import DeepWalk
 from sanne.baselines.deepwalk_bow import DeepWalkBow
 from sanne.baselines.doc2vec import Doc2Vec
 from sanne.baselines.ep_b import EPB
-from sanne.baselines.interface import Snapshot, System
+from sanne.baselines.interface import Labelled, Snapshot, System
+from sanne.baselines.line import Line
 from sanne.baselines.neighbours_mean import neighbours_mean
 from sanne.baselines.node2vec import Node2Vec
+from sanne.baselines.sdne import SDNE
 from sanne.experiments.systems import make_system
 from sanne.graph.csr import FloatArray, Graph
 from sanne.graph.split import hide_nodes
@@ -23,9 +26,11 @@ WALKS: dict[str, Any] = {"dim": 16, "walk_length": 20, "window": 5}
 SYSTEMS: dict[str, Callable[[], System]] = {
     "deepwalk": lambda: DeepWalk(**WALKS),
     "deepwalk-bow": lambda: DeepWalkBow(deepwalk=DeepWalk(**WALKS)),
-    "doc2vec": lambda: Doc2Vec(dim=16, epochs=400),
+    "doc2vec": lambda: Doc2Vec(dim=16, epochs=200),
     "ep-b": lambda: EPB(dim=16, epochs=20),
+    "line": lambda: Line(dim=16),
     "node2vec": lambda: Node2Vec(q=2.0, **WALKS),
+    "sdne": lambda: SDNE(dim=16, hidden=32, epochs=20),
 }
 LONELY = 7  # a node without edges
 
@@ -75,7 +80,25 @@ def test_the_same_seed_gives_the_same_vectors(name: str) -> None:
     assert not np.array_equal(first, other)
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
+def test_ddrw_gives_classes_to_new_nodes_too() -> None:
+    graph = worded_graph()
+    labels: Any = graph.labels
+    hidden = np.unique([LONELY, *range(4, graph.num_nodes, 5)])
+    present = np.setdiff1d(np.arange(graph.num_nodes), hidden)
+    rows = np.arange(len(present))
+    train, val = (Labelled(part, labels[present][part]) for part in (rows[::4], rows[1::4]))
+    for classes in (3, 2):  # the last group counts as the second: two classes have one hyperplane
+        kept = [Labelled(part.nodes, np.minimum(part.classes, classes - 1)) for part in (train, val)]
+        system = DDRW(**WALKS, num_walks=5)
+        (fitted, _), (again, _) = (system.fit_classes(hide_nodes(graph, hidden), *kept, 0, None) for _ in range(2))
+        truth = np.minimum(labels, classes - 1)
+        assert np.mean(fitted.present(rows[2::4]) == truth[present][2::4]) > 0.7
+        assert np.mean(fitted.new(graph, hidden) == truth[hidden]) > 0.7
+        np.testing.assert_array_equal(fitted.new(graph, hidden), again.new(graph, hidden))
+        assert 1 <= fitted.epoch <= 5
+
+
+@pytest.mark.parametrize("name", [*SYSTEMS, "ddrw"])
 def test_the_grid_starts_with_the_defaults(name: str) -> None:
     system: Any = make_system(name)
     grid = type(system).grid()

@@ -5,12 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from sanne.baselines.ddrw import DDRW
 from sanne.baselines.deepwalk import DeepWalk
 from sanne.baselines.deepwalk_bow import DeepWalkBow
 from sanne.baselines.doc2vec import Doc2Vec
 from sanne.baselines.ep_b import EPB
-from sanne.baselines.interface import Snapshot, System
+from sanne.baselines.interface import Classifier, Snapshot, System
+from sanne.baselines.line import Line
 from sanne.baselines.node2vec import Node2Vec
+from sanne.baselines.sdne import SDNE
 from sanne.baselines.smoothed import Smoothed
 from sanne.baselines.walk_mean import WalkMean
 from sanne.config import RECIPES, Config, recipe_config
@@ -21,12 +24,15 @@ from sanne.model.artifact import Artifact
 from sanne.train.fit import fit_model
 from sanne.train.loop import Run
 
-_BASELINES: dict[str, Callable[[], System]] = {
+_BASELINES: dict[str, Callable[[], System | Classifier]] = {
+    "ddrw": DDRW,
     "deepwalk": DeepWalk,
     "deepwalk-bow": DeepWalkBow,
     "doc2vec": Doc2Vec,
     "ep-b": EPB,
+    "line": Line,
     "node2vec": Node2Vec,
+    "sdne": SDNE,
     "smoothed": Smoothed,
     "walk-mean": WalkMean,
 }
@@ -82,7 +88,9 @@ def system_names() -> list[str]:
     return [*(f"sanne-{recipe}" for recipe in RECIPES), *_BASELINES]
 
 
-def make_system(name: str, settings: dict[str, Any] | None = None, *, progress: bool | None = None) -> System:
+def make_system(
+    name: str, settings: dict[str, Any] | None = None, *, progress: bool | None = None
+) -> System | Classifier:
     """A system by its name; `settings` change those of a SANNE recipe."""
     if name in _BASELINES:
         return _BASELINES[name]()
