@@ -7,13 +7,21 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from sanne.baselines.cca_ssg import CCASSG
+from sanne.baselines.ddrw import DDRW
+from sanne.baselines.deepwalk import DeepWalk
+from sanne.baselines.deepwalk_bow import DeepWalkBow
 from sanne.baselines.dgi import DGI
+from sanne.baselines.doc2vec import Doc2Vec
+from sanne.baselines.ep_b import EPB
 from sanne.baselines.gat import GAT
 from sanne.baselines.gcn import GCN
 from sanne.baselines.graphmae import GraphMAE
 from sanne.baselines.graphsage import GraphSAGE
 from sanne.baselines.interface import Classifier, Snapshot, System
+from sanne.baselines.line import Line
+from sanne.baselines.node2vec import Node2Vec
 from sanne.baselines.planetoid import Planetoid
+from sanne.baselines.sdne import SDNE
 from sanne.baselines.smoothed import Smoothed
 from sanne.baselines.walk_mean import WalkMean
 from sanne.config import RECIPES, Config, recipe_config
@@ -35,12 +43,20 @@ class _Baseline(Protocol):
 
 _BASELINES: dict[str, _Baseline] = {
     "cca-ssg": CCASSG,
+    "ddrw": DDRW,
+    "deepwalk": DeepWalk,
+    "deepwalk-bow": DeepWalkBow,
     "dgi": DGI,
+    "doc2vec": Doc2Vec,
+    "ep-b": EPB,
     "gat": GAT,
     "gcn": GCN,
     "graphmae": GraphMAE,
     "graphsage": GraphSAGE,
+    "line": Line,
+    "node2vec": Node2Vec,
     "planetoid": Planetoid,
+    "sdne": SDNE,
     "smoothed": Smoothed,
     "walk-mean": WalkMean,
 }
