@@ -31,7 +31,7 @@ def choose_device(name: str) -> torch.device:
 
 
 @contextlib.contextmanager
-def torch_threads(count: int, positions: int) -> Iterator[None]:
+def torch_threads(count: int, positions: int = 0) -> Iterator[None]:
     """Let torch use `count` threads inside the block; 0: as many as `positions` walk positions at a time are worth."""
     before = torch.get_num_threads()
     keep_freed_memory()

@@ -15,7 +15,7 @@ from rich.table import Table
 from sanne.cli.options import Json, Seed, Sets, notes, parse_settings, plain, print_json, print_pairs, show
 from sanne.cli.reproduce import reproduce_app
 from sanne.config import BuildConfig
-from sanne.errors import SanneError
+from sanne.errors import InputError, SanneError
 
 app = typer.Typer(
     help="Vectors for the nodes of a graph, and for nodes that arrive later, without training again.",
