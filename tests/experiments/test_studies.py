@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from fakes import small_cora
 
@@ -94,6 +95,7 @@ def test_figure_2_marks_new_nodes_and_is_drawn_again_from_its_files(
     maps = [figure2.make_map(cell, tmp_path) for cell in cells]
     assert [int(one.new.sum()) for one in maps] == [0, 40]
     assert set(maps[1].new.nonzero()[0]) == set(small_cora.test[0])
+    assert len(np.unique(maps[1].points[maps[1].new], axis=0)) > 35  # each has a vector of its own
     assert is_picture(figure2.draw(maps, tmp_path))
     monkeypatch.setattr(systems, "fit_model", lambda *arguments, **options: pytest.fail("trained again"))
     assert (figure2.make_map(cells[1], tmp_path).points == maps[1].points).all()

@@ -50,6 +50,14 @@ def test_a_star_says_that_a_paired_difference_is_significant(rows: list[table2.R
     assert {row.against for row in without} == {"sanne-paper", "sanne-best"}  # the old one keeps what it had
 
 
+def test_a_difference_that_chance_may_make_has_no_star() -> None:
+    doubtful = table2.summarise(results("gcn", 80.5, [2.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0]))
+    (row, _) = table2.compared([doubtful, table2.summarise(results("sanne-best", 80.0))])
+    assert row.p is not None
+    assert 0.05 < row.p < 0.3
+    assert not row.significant
+
+
 def test_rows_of_other_splits_are_not_compared() -> None:
     seeded = table2.summarise(results("gcn", 71.0, splits_source="seeded"))
     compared = table2.compared([seeded, table2.summarise(results("sanne-best", 80.0))])
