@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fakes import small_cora
+from fakes import GRAPH, SPLITS, small_cora
 
 from planted import TINY
 from sanne.config import RECIPES, Config
@@ -95,10 +95,18 @@ def test_figure_2_marks_new_nodes_and_is_drawn_again_from_its_files(
     maps = [figure2.make_map(cell, tmp_path) for cell in cells]
     assert [int(one.new.sum()) for one in maps] == [0, 40]
     assert set(maps[1].new.nonzero()[0]) == set(small_cora.test[0])
-    assert len(np.unique(maps[1].points[maps[1].new], axis=0)) > 35  # each has a vector of its own
     assert is_picture(figure2.draw(maps, tmp_path))
     monkeypatch.setattr(systems, "fit_model", lambda *arguments, **options: pytest.fail("trained again"))
     assert (figure2.make_map(cells[1], tmp_path).points == maps[1].points).all()
+
+
+def test_every_node_of_figure_2_has_a_vector(tiny: None) -> None:
+    for setting in ("transductive", "inductive"):
+        system = systems.make_system("sanne-best")
+        vectors, validation = figure2.embed_split(system, GRAPH, SPLITS, 0, setting, 0)  # type: ignore[arg-type]
+        assert vectors.shape[0] == GRAPH.num_nodes
+        assert np.linalg.norm(vectors, axis=1).min() > 0
+        assert 0 < validation <= 100
 
 
 def test_the_page_is_filled_between_markers_and_nowhere_else(tiny: None, tmp_path: Path) -> None:
