@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeElapsedColumn
+from rich.table import Column
 from rich.text import Text
 
 from sanne.cli.options import notes
@@ -44,13 +45,11 @@ class Display:
                 notes.print(news.message, markup=False)
             return
         if self._bar is None:
+            whole = Column(no_wrap=True)
             columns = (
-                BarColumn(),
-                MofNCompleteColumn(),
-                TimeElapsedColumn(),
-                _TimeLeft(),
-                TextColumn("{task.description}"),
-            )
+                BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn(), _TimeLeft(whole),
+                TextColumn("{task.description}", table_column=whole),
+            )  # fmt: skip
             self._bar = Progress(*columns, console=notes, transient=True)
             self._bar.start()
             self._task = self._bar.add_task("", total=news.total)

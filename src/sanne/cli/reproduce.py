@@ -166,7 +166,7 @@ def figure3(
     setting: Settings = None,
     recipe: Recipe = "best",
     parameter: Annotated[str, typer.Option(help="K (layers), H (heads), T (walks), by commas.")] = "K,H,T",
-    splits: Annotated[int, typer.Option(help="Only so many splits, from the first.", min=1, max=10)] = 10,
+    splits: Annotated[int, typer.Option(help="inductive: only so many splits, from the first.", min=1, max=10)] = 10,
     budget: Budget = None,
     jobs: Jobs = 1,
     out: Out = RESULTS,

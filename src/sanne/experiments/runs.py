@@ -26,7 +26,9 @@ class Piece:
     candidates: int  # points of the grid
 
     def __str__(self) -> str:
-        return f"{self.cell}: split {', '.join(str(number) for number in self.numbers)}"
+        if len(self.numbers) == 1:
+            return f"{self.cell}: split {self.numbers[0]}"
+        return f"{self.cell}: {len(self.numbers)} splits"
 
 
 @functools.cache

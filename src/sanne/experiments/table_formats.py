@@ -34,14 +34,13 @@ class Block:
 
 
 def markdown(blocks: Sequence[Block], notes: Sequence[str] = ()) -> str:
-    """The blocks one below the other, then the notes."""
-    parts = []
+    """The notes, then the blocks one below the other."""
+    parts = [note + "\n" for note in notes]
     for block in blocks:
         lines = [f"**{block.title}**", ""] if block.title else []
         lines += ["| " + " | ".join(block.headers) + " |", "|---|" + "---|" * (len(block.headers) - 1)]
         lines += ["| " + " | ".join(_markdown_value(value) for value in row) + " |" for row in block.rows]
         parts.append("\n".join(lines) + "\n")
-    parts += [note + "\n" for note in notes]
     return "\n".join(parts)
 
 

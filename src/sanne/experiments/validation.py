@@ -1,5 +1,6 @@
 """Studies on validation accuracy, as in table 3 and figure 3: cells that differ from a recipe in a setting or two."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sanne.experiments.protocol import Setting
-from sanne.experiments.result_files import Cell, read_result, tried_text
+from sanne.experiments.result_files import SETTINGS, Cell, read_result, tried_text
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,18 @@ def measured(cell: Cell, out: Path) -> Measured | None:
     )
 
 
-def splits_text(found: list[Measured]) -> str:
+def splits_text(found: Sequence[Measured]) -> str:
     """How many splits, and whose, in words."""
-    counts = sorted({len(one.validation) for one in found})
+    counts = {setting: _count_text([one for one in found if one.setting == setting]) for setting in SETTINGS}
+    counts = {setting: count for setting, count in counts.items() if count}
+    number = " and ".join(f"{count} ({setting})" for setting, count in counts.items())
+    if len(set(counts.values())) == 1:
+        number = next(iter(counts.values()))
     sources = {"paper": "the paper's own", "seeded": "drawn from a seed"}
     source = " or ".join(sources.get(name, name) for name in dict.fromkeys(one.splits_source for one in found))
-    number = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    return f"{number} split{'' if counts == [1] else 's'} ({source})"
+    return f"{number} splits, {source}"
+
+
+def _count_text(found: Sequence[Measured]) -> str:
+    counts = sorted({len(one.validation) for one in found})
+    return "" if not counts else f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
