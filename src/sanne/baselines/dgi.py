@@ -21,7 +21,7 @@ class DGI:
 
     dim: int = 512
     learning_rate: float = 1e-3
-    epochs: int = 200
+    epochs: int = 160
     snapshots: int = 4
 
     @classmethod

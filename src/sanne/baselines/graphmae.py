@@ -27,7 +27,7 @@ class GraphMAE:
     dropout: float = 0.2
     learning_rate: float = 1e-3
     weight_decay: float = 2e-4
-    epochs: int = 200
+    epochs: int = 120
     snapshots: int = 4
 
     @classmethod

@@ -18,7 +18,7 @@ from sanne.walks.sample import WalkSampler
 
 @dataclass(frozen=True)
 class GraphSAGE:
-    """Means over all neighbours, not a sample; fewer negatives than the authors' 20, which fit these graphs less."""
+    """Means over all neighbours, not over a sample; fewer negatives than the authors' 20."""
 
     name = "graphsage"
 

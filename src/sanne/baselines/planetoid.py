@@ -94,8 +94,9 @@ class _Contexts:
         `share` of a train node's contexts come from walks.
         """
         stream = numpy_stream(self._seed, "targets", step)
-        by_walk = round(self._settings.walk_share * self._settings.pairs)
-        parts = zip(self._near(by_walk, step, stream), self._alike(self._settings.pairs - by_walk, stream), strict=True)
+        pairs = self._settings.pairs
+        by_class = round(pairs * len(self._train.nodes) / self._nodes * (1 - share) / share)
+        parts = zip(self._near(pairs, step, stream), self._alike(by_class, stream), strict=True)
         nodes, contexts, counted = (torch.from_numpy(np.concatenate(part)) for part in parts)
         return nodes, contexts, counted
 
