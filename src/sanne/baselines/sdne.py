@@ -57,8 +57,11 @@ class _AutoEncoder(nn.Module):
 
     def encode(self, rows: Any) -> Tensor:
         """Vectors of sparse adjacency rows, (rows, dim)."""
-        ends, starts = torch.from_numpy(rows.indices).long(), torch.from_numpy(rows.indptr[:-1]).long()
-        bags = self.inward(ends, starts, per_sample_weights=torch.from_numpy(rows.data.astype(np.float32)))
+        ends, starts, shares = (
+            torch.from_numpy(part.astype(kind))
+            for part, kind in ((rows.indices, np.int64), (rows.indptr[:-1], np.int64), (rows.data, np.float32))
+        )
+        bags = self.inward(ends, starts, per_sample_weights=shares)
         hidden = torch.tanh(bags + self.inward_bias)
         return torch.tanh(hidden @ self.encode_weight + self.encode_bias)
 
