@@ -54,7 +54,7 @@ class DDRW:
         window: int = 10,
         negatives: int = 5,
         learning_rate: float = 0.025,
-        pull: float = 1.0,
+        pull: float = 0.1,
         C: float = 1.0,
     ) -> None:
         self._settings = _Settings(dim, num_walks, walk_length, window, negatives, learning_rate, pull, C)
@@ -62,7 +62,7 @@ class DDRW:
     @classmethod
     def grid(cls) -> list[Self]:
         """The classifier's pull and its C."""
-        return [cls(), cls(pull=0.1), cls(C=0.1), cls(pull=10.0), cls(C=10.0)]
+        return [cls(), cls(C=10.0), cls(pull=1.0), cls(C=0.1), cls(pull=0.01)]
 
     def settings(self) -> dict[str, Any]:
         """Walks, skip-gram and classifier."""

@@ -21,8 +21,8 @@ class Node2Vec:
 
     def __init__(
         self,
-        p: float = 1.0,
-        q: float = 0.5,
+        p: float = 4.0,
+        q: float = 1.0,
         dim: int = 128,
         num_walks: int = 10,
         walk_length: int = 40,

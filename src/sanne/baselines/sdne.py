@@ -1,12 +1,12 @@
 """SDNE (Wang et al. 2016): an autoencoder of adjacency rows that also keeps linked nodes together.
 
 The paper's loss over all pairs of nodes is estimated: a batch rebuilds the columns of its own neighbours and a
-random share of the others, which stand for the rest. So the cost of a batch does not grow with the graph.
+random share of the others, which stand for the rest, and draws one neighbour of each node to keep it near. So the
+cost of a batch does not grow with the graph. There is no weight decay: validation chooses the epoch.
 """
 
 import copy
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Self
@@ -28,7 +28,6 @@ class _Settings:
     hidden: int
     first_order: float  # alpha: how much linked nodes attract each other
     edge_weight: float  # beta: how much an edge counts against an absent one
-    weight_decay: float  # nu
     learning_rate: float
     batch_size: int
     epochs: int
@@ -41,24 +40,35 @@ class _AutoEncoder(nn.Module):
     def __init__(self, nodes: int, settings: _Settings, stream: torch.Generator) -> None:
         super().__init__()
         hidden, dim = settings.hidden, settings.dim
-        self.inward = nn.Parameter(_glorot(nodes, hidden, stream))
+        self.inward = nn.EmbeddingBag.from_pretrained(_glorot(nodes, hidden, stream), False, mode="sum", sparse=True)
+        self.outward = nn.Embedding.from_pretrained(_glorot(nodes, hidden, stream), False, sparse=True)
+        self.outward_bias = nn.Embedding.from_pretrained(torch.zeros(nodes, 1), False, sparse=True)
         self.inward_bias = nn.Parameter(torch.zeros(hidden))
         self.encode_weight = nn.Parameter(_glorot(hidden, dim, stream))
         self.encode_bias = nn.Parameter(torch.zeros(dim))
         self.decode_weight = nn.Parameter(_glorot(dim, hidden, stream))
         self.decode_bias = nn.Parameter(torch.zeros(hidden))
-        self.outward = nn.Parameter(_glorot(nodes, hidden, stream))
-        self.outward_bias = nn.Parameter(torch.zeros(nodes))
 
-    def encode(self, rows: Tensor) -> Tensor:
+    def optimisers(self, rate: float) -> list[torch.optim.Optimizer]:
+        """Adam for the middle, and for those rows of the tables that a batch has read."""
+        tables = [self.inward.weight, self.outward.weight, self.outward_bias.weight]
+        middle = [self.inward_bias, self.encode_weight, self.encode_bias, self.decode_weight, self.decode_bias]
+        return [torch.optim.SparseAdam(tables, rate), torch.optim.Adam(middle, rate)]
+
+    def encode(self, rows: Any) -> Tensor:
         """Vectors of sparse adjacency rows, (rows, dim)."""
-        hidden = torch.tanh(torch.sparse.mm(rows, self.inward) + self.inward_bias)
+        ends, starts, shares = (
+            torch.from_numpy(part.astype(kind))
+            for part, kind in ((rows.indices, np.int64), (rows.indptr[:-1], np.int64), (rows.data, np.float32))
+        )
+        bags = self.inward(ends, starts, per_sample_weights=shares)
+        hidden = torch.tanh(bags + self.inward_bias)
         return torch.tanh(hidden @ self.encode_weight + self.encode_bias)
 
     def rebuild(self, vectors: Tensor, columns: Tensor) -> Tensor:
         """Some columns of the rows that the vectors were made of, (rows, columns)."""
         hidden = torch.tanh(vectors @ self.decode_weight + self.decode_bias)
-        return torch.sigmoid(hidden @ self.outward[columns].T + self.outward_bias[columns])
+        return torch.sigmoid(hidden @ self.outward(columns).T + self.outward_bias(columns).T)
 
 
 class SDNE:
@@ -70,22 +80,19 @@ class SDNE:
         self,
         dim: int = 128,
         hidden: int = 256,
-        first_order: float = 0.1,
+        first_order: float = 3.0,
         edge_weight: float = 10.0,
-        weight_decay: float = 1e-5,
         learning_rate: float = 1e-3,
         batch_size: int = 256,
-        epochs: int = 50,
+        epochs: int = 40,
         every: int = 5,
     ) -> None:
-        self._settings = _Settings(
-            dim, hidden, first_order, edge_weight, weight_decay, learning_rate, batch_size, epochs, every
-        )
+        self._settings = _Settings(dim, hidden, first_order, edge_weight, learning_rate, batch_size, epochs, every)
 
     @classmethod
     def grid(cls) -> list[Self]:
         """The weights of the loss's two parts."""
-        return [cls(), cls(first_order=1.0), cls(edge_weight=30.0), cls(first_order=0.01), cls(edge_weight=5.0)]
+        return [cls(), cls(first_order=1.0), cls(first_order=10.0), cls(edge_weight=30.0), cls(first_order=0.1)]
 
     def settings(self) -> dict[str, Any]:
         """All of them."""
@@ -97,15 +104,16 @@ class SDNE:
         settings = self._settings
         rows = graph.adjacency("both").to_scipy()
         model = _AutoEncoder(graph.num_nodes, settings, torch_stream(seed, "initialise"))
-        optimiser = torch.optim.Adam(model.parameters(), settings.learning_rate, weight_decay=settings.weight_decay)
+        optimisers = model.optimisers(settings.learning_rate)
         for epoch in range(1, settings.epochs + 1):
             stream = numpy_stream(seed, "shuffle", epoch)
             order = stream.permutation(graph.num_nodes)
             for first in range(0, len(order), settings.batch_size):
                 loss = _loss(model, rows, order[first : first + settings.batch_size], settings, stream)
-                optimiser.zero_grad()
+                model.zero_grad()
                 loss.backward()
-                optimiser.step()
+                for optimiser in optimisers:
+                    optimiser.step()
             if epoch % settings.every == 0 or epoch == settings.epochs:
                 paused = time.perf_counter()
                 consider(_snapshot(model, graph, rows, epoch))
@@ -116,14 +124,14 @@ class SDNE:
 def _loss(model: _AutoEncoder, rows: Any, batch: IntArray, settings: _Settings, stream: np.random.Generator) -> Tensor:
     """The paper's two parts, per node of the batch."""
     mine = rows[batch]
-    vectors = model.encode(_sparse(mine))
+    vectors = model.encode(mine)
     columns, shares = _columns(mine, stream)
     wanted = torch.from_numpy(mine[:, columns].toarray())
     found = model.rebuild(vectors, torch.from_numpy(columns))
     weights = torch.where(wanted > 0, settings.edge_weight**2, torch.from_numpy(shares))
     rebuilt = (weights * (found - wanted) ** 2).sum()
     ends, degrees = _one_neighbour_each(mine, stream)
-    gaps = vectors[torch.from_numpy(degrees > 0)] - model.encode(_sparse(rows[ends]))
+    gaps = vectors[torch.from_numpy(degrees > 0)] - model.encode(rows[ends])
     kept_near = (torch.from_numpy(degrees[degrees > 0]) * (gaps**2).sum(dim=1)).sum()
     return (rebuilt + settings.first_order * kept_near) / len(batch)
 
@@ -151,7 +159,7 @@ def _snapshot(model: _AutoEncoder, graph: Graph, rows: Any, epoch: int) -> Snaps
 
     def vectors(of: Any) -> FloatArray:
         with torch.no_grad():
-            found: FloatArray = frozen.encode(_sparse(of)).numpy()
+            found: FloatArray = frozen.encode(of).numpy()
         return found
 
     def new(larger: Graph, nodes: IntArray) -> FloatArray:
@@ -159,18 +167,6 @@ def _snapshot(model: _AutoEncoder, graph: Graph, rows: Any, epoch: int) -> Snaps
         return vectors(to_present)
 
     return Snapshot(epoch, present=lambda: vectors(rows), new=new)
-
-
-def _sparse(rows: Any) -> Tensor:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta state")
-        return torch.sparse_csr_tensor(
-            torch.from_numpy(rows.indptr.astype(np.int64)),
-            torch.from_numpy(rows.indices.astype(np.int64)),
-            torch.from_numpy(rows.data.astype(np.float32)),
-            rows.shape,
-            check_invariants=False,
-        )
 
 
 def _glorot(inward: int, outward: int, stream: torch.Generator) -> Tensor:
