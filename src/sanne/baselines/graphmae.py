@@ -15,7 +15,7 @@ from sanne.graph.csr import Graph
 
 @dataclass(frozen=True)
 class GraphMAE:
-    """The authors' objective around graph convolutions; attention, theirs on these graphs, takes five times as long."""
+    """The authors' objective around graph convolutions, not their graph attention: to save time (not compared)."""
 
     name = "graphmae"
 
