@@ -22,15 +22,21 @@ from sanne.model.artifact import Artifact, versions
 from sanne.train.fit import fit_model
 from sanne.train.loop import Run
 
-FAST: dict[str, dict[str, Any]] = {
+BEST: dict[str, dict[str, Any]] = {
     "as it is": {},
+    "cold start": {"warm_start": False},
+    "no training": {"epochs": 1, "steps_per_epoch": 1, "learning_rate": 1e-9},
+    "cosine schedule": {"schedule": "cosine"},
+    "cosine schedule, rate 3e-3": {"schedule": "cosine", "learning_rate": 3e-3},
+    "128 walks a step": {"batch_size": 128},
+    "128 walks a step, cold start": {"batch_size": 128, "warm_start": False},
+    "128 walks a step, 50 steps": {"batch_size": 128, "epochs": 2},
+    "128 walks a step, 25 steps": {"batch_size": 128, "epochs": 1},
     "16 inference walks": {"num_inference_walks": 16},
     "64 inference walks": {"num_inference_walks": 64},
     "clusters of 32": {"cluster_sizes": (32,)},
     "clusters of 8, 16, 32 (3 runs each)": {"cluster_sizes": (8, 16, 32), "cluster_seeds": 3},
     "smoothing at 0.05, 0.1, 0.2": {"smoothing_alphas": (0.05, 0.1, 0.2), "cluster_seeds": 3},
-    "cosine schedule": {"schedule": "cosine"},
-    "cosine schedule, rate 3e-3": {"schedule": "cosine", "learning_rate": 3e-3},
     "200 steps": {"epochs": 8},
     "50 steps": {"epochs": 2},
     "square root of idf": {"idf_power": 0.5},
@@ -41,13 +47,27 @@ FAST: dict[str, dict[str, Any]] = {
     "one layer": {"num_layers": 1},
     "no positions": {"position_scale": 0.0},
 }
+FAST: dict[str, dict[str, Any]] = {
+    "as it is": {},
+    "feed-forward 256": {"ff_dim": 256},
+    "cosine schedule, rate 2e-3": {"schedule": "cosine", "learning_rate": 2e-3},
+    "cosine schedule, rate 2e-3, feed-forward 256": {"schedule": "cosine", "learning_rate": 2e-3, "ff_dim": 256},
+    "cosine schedule, rate 2e-3, 64 walks a step": {"schedule": "cosine", "learning_rate": 2e-3, "batch_size": 64},
+    "16 inference walks": {"num_inference_walks": 16},
+}
 SHORT = {"num_walks": 16, "epochs": 3}
 PAPER: dict[str, dict[str, Any]] = {
     "as it is": SHORT,
     "positions at full scale": SHORT | {"position_scale": 1.0},
     "pre-norm": SHORT | {"layer_norm": "pre"},
 }
-SCREENS = [("fast", "cora", FAST), ("fast", "citeseer", FAST), ("paper", "cora", PAPER)]
+SCREENS = [
+    ("best", "cora", BEST),
+    ("best", "citeseer", BEST),
+    ("fast", "cora", FAST),
+    ("fast", "citeseer", FAST),
+    ("paper", "cora", PAPER),
+]
 
 
 def validation(recipe: str, changes: dict[str, Any], dataset: str, seed: int) -> dict[str, Any]:
