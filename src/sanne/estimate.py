@@ -14,6 +14,7 @@ from sanne.device import peak_memory, torch_threads
 from sanne.features.choose import FeatureMap, fit_features
 from sanne.graph.csr import FloatArray, Graph
 from sanne.infer.embed import WALKS_AT_ONCE, embed
+from sanne.infer.sinks import ROW_GROUP
 from sanne.model.artifact import Artifact
 from sanne.model.distil import ClusterDistillation, Teacher
 from sanne.model.sampled_softmax import NeighbourSoftmax
@@ -72,7 +73,8 @@ def estimate_embedding(artifact: Artifact, graph: Graph, count: int) -> Estimate
     part, scale = _part(graph)
     seconds = _seconds(lambda: artifact.feature_map.transform(part)) * scale
     stages = {"features": seconds, "embedding": _probe_embedding(artifact, graph, count)}
-    return Estimate(stages, before + _bytes_of_embedding(graph, artifact.model, artifact.feature_map.width))
+    held = _bytes_of_embedding(graph, artifact.model, artifact.feature_map.width, min(count, ROW_GROUP))
+    return Estimate(stages, before + held + 4 * len(graph.indices))  # where the graph is mapped, what walks read of it
 
 
 def _probe_features(graph: Graph, config: Config, seed: int) -> tuple[FeatureMap, float]:
@@ -144,14 +146,18 @@ def _bytes_of_fit(graph: Graph, model: WalkModel, width: int, config: Config) ->
     table = 0
     if isinstance(model.objective, NeighbourSoftmax):
         table = 4 * 4 * graph.num_nodes * config.model.dim  # with its gradient and two moments
-    return max(_LIBRARIES + 5 * rows, _LIBRARIES + teacher, rows + table + _bytes_of_embedding(graph, model, width))
+    return max(
+        _LIBRARIES + 5 * rows,
+        _LIBRARIES + teacher,
+        rows + table + _bytes_of_embedding(graph, model, width, graph.num_nodes),
+    )
 
 
-def _bytes_of_embedding(graph: Graph, model: WalkModel, width: int) -> int:
-    """Features of all nodes, their vectors, and one part of walks on its way through the encoder."""
+def _bytes_of_embedding(graph: Graph, model: WalkModel, width: int, held: int) -> int:
+    """Features of all nodes, the vectors of `held` ones, and one part of walks on its way through the encoder."""
     config = model.encoder.config
     working = _LIBRARIES + 4 * WALKS_AT_ONCE * len(model.encoder.positions) * (8 * config.dim + config.ff_dim)
-    return 4 * graph.num_nodes * (width + model.vector_dim) + working
+    return 4 * graph.num_nodes * width + 4 * held * model.vector_dim + working
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -179,7 +179,7 @@ def test_parquet_from_elsewhere(tmp_path: Path) -> None:
 def test_parts_make_the_same_file_as_the_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, kind: str
 ) -> None:
-    monkeypatch.setattr("sanne.infer.sinks._ROW_GROUP", 3)
+    monkeypatch.setattr("sanne.infer.sinks.ROW_GROUP", 3)
     (tmp_path / "whole").mkdir()
     explanation = [[(IDS[kind][0], 0.5)]] * 4 if ending == ".parquet" else None
     write_vectors(tmp_path / "whole" / f"v{ending}", IDS[kind], VECTORS, SPREAD, explanation)

@@ -24,7 +24,7 @@ Ids = npt.NDArray[Any]  # int64, or str objects
 Floats = npt.NDArray[np.float32]
 Explanation = Sequence[Sequence[tuple[Any, float]]]  # for each node: (node id, share) pairs
 
-_ROW_GROUP = 65_536  # rows that a Parquet file keeps together, and that are held before they are written
+ROW_GROUP = 65_536  # rows that a Parquet file keeps together, and that are held before they are written
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,12 +58,12 @@ def parquet_sink(path: Path, count: int, dim: int) -> Iterator[Write]:
 
         def write(content: Vectors, explanation: Explanation | None) -> None:
             held.append(vectors_table(content, explanation))
-            while sum(map(len, held)) >= _ROW_GROUP:
-                flush(_ROW_GROUP)
+            while sum(map(len, held)) >= ROW_GROUP:
+                flush(ROW_GROUP)
 
         yield write
         if held:
-            flush(_ROW_GROUP)
+            flush(ROW_GROUP)
 
 
 def vectors_table(content: Vectors, explanation: Explanation | None = None) -> pa.Table:
