@@ -79,12 +79,12 @@ class SDNE:
     def __init__(
         self,
         dim: int = 128,
-        hidden: int = 256,
+        hidden: int = 512,
         first_order: float = 3.0,
         edge_weight: float = 10.0,
         learning_rate: float = 1e-3,
         batch_size: int = 256,
-        epochs: int = 40,
+        epochs: int = 30,
         every: int = 5,
     ) -> None:
         self._settings = _Settings(dim, hidden, first_order, edge_weight, learning_rate, batch_size, epochs, every)
