@@ -80,11 +80,11 @@ class SDNE:
         self,
         dim: int = 128,
         hidden: int = 512,
-        first_order: float = 3.0,
+        first_order: float = 10.0,
         edge_weight: float = 10.0,
         learning_rate: float = 1e-3,
         batch_size: int = 256,
-        epochs: int = 30,
+        epochs: int = 40,
         every: int = 5,
     ) -> None:
         self._settings = _Settings(dim, hidden, first_order, edge_weight, learning_rate, batch_size, epochs, every)
@@ -92,7 +92,7 @@ class SDNE:
     @classmethod
     def grid(cls) -> list[Self]:
         """The weights of the loss's two parts."""
-        return [cls(), cls(first_order=1.0), cls(first_order=10.0), cls(edge_weight=30.0), cls(first_order=0.1)]
+        return [cls(), cls(first_order=3.0), cls(first_order=30.0, edge_weight=30.0), cls(first_order=1.0)]
 
     def settings(self) -> dict[str, Any]:
         """All of them."""
