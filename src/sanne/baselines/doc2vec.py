@@ -15,13 +15,13 @@ class Doc2Vec:
 
     name = "doc2vec"
 
-    def __init__(self, dim: int = 128, epochs: int = 100) -> None:
+    def __init__(self, dim: int = 128, epochs: int = 80) -> None:
         self._config = FeatureConfig(features="doc2vec", feature_dim=dim, doc2vec_epochs=epochs)
 
     @classmethod
     def grid(cls) -> list[Self]:
         """Epochs."""
-        return [cls(), cls(epochs=50), cls(epochs=200), cls(epochs=20)]
+        return [cls(epochs=epochs) for epochs in (80, 100, 60, 50, 200)]
 
     def settings(self) -> dict[str, Any]:
         """Size and epochs."""

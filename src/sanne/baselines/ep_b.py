@@ -3,6 +3,10 @@
 A node has labels of two types: its words, and its own id. Every label has an embedding, and each type is trained
 on its own: the mean embedding of a node's labels, h(v), shall be nearer to the mean over its neighbours' labels
 than that of a random node is, by a margin. A node's vector is its h of both types side by side.
+
+A new node has no trained id: it takes its neighbours' mean. Its words' half is the mean of what its own words and
+its neighbours' say. The words alone, trained to agree with the neighbours, say much less of a node that was not
+there: of validation nodes hidden from training on Cora, 71% were then classified rightly, against 77%.
 """
 
 import time
@@ -127,8 +131,14 @@ def _snapshot(
     from_ids = fill_unlinked(graph, ids.table)
 
     def new(larger: Graph, nodes: IntArray) -> FloatArray:
-        own = _mean(bag.read(larger, nodes)[:, known], table, from_words.mean(axis=0))
-        return np.hstack((own, neighbours_mean(graph, from_ids, larger, nodes)))
+        around = neighbours_mean(graph, np.hstack((from_words, from_ids)), larger, nodes)
+        labels = bag.read(larger, nodes)[:, known]
+        own = _mean(labels, table, from_words.mean(axis=0))
+        # How much a new node's neighbours say about its words: all if it has none, nothing if it has no neighbours.
+        share = np.where(np.diff(labels.indptr) > 0, 0.5, 1.0) * linked(larger)[nodes]
+        half = own.shape[1]
+        own += share[:, None].astype(np.float32) * (around[:, :half] - own)
+        return np.hstack((own, around[:, half:]))
 
     return Snapshot(epoch, present=lambda: np.hstack((from_words, from_ids)), new=new)
 

@@ -79,8 +79,8 @@ class SDNE:
     def __init__(
         self,
         dim: int = 128,
-        hidden: int = 256,
-        first_order: float = 3.0,
+        hidden: int = 512,
+        first_order: float = 10.0,
         edge_weight: float = 10.0,
         learning_rate: float = 1e-3,
         batch_size: int = 256,
@@ -92,7 +92,7 @@ class SDNE:
     @classmethod
     def grid(cls) -> list[Self]:
         """The weights of the loss's two parts."""
-        return [cls(), cls(first_order=1.0), cls(first_order=10.0), cls(edge_weight=30.0), cls(first_order=0.1)]
+        return [cls(), cls(first_order=3.0), cls(first_order=30.0, edge_weight=30.0), cls(first_order=1.0)]
 
     def settings(self) -> dict[str, Any]:
         """All of them."""
