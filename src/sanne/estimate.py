@@ -98,17 +98,15 @@ def _part(graph: Graph) -> tuple[Graph, float]:
 
 
 def _probe_teacher(graph: Graph, features: FloatArray, config: Config, seed: int) -> tuple[Teacher, float]:
-    """A teacher that smooths a few steps at one scale, and what the real one would take."""
-    objective = config.objective
-    steps = min(_PROBE_SMOOTHING, objective.smoothing_steps)
-    quick = config.replace(smoothing_alphas=objective.smoothing_alphas[:1], smoothing_steps=0).objective
-    none = _seconds(lambda: Teacher(graph.adjacency(config.walks.direction), features, quick, seed))
-    some = config.replace(smoothing_alphas=objective.smoothing_alphas[:1], smoothing_steps=steps).objective
-    few = _seconds(lambda: Teacher(graph.adjacency(config.walks.direction), features, some, seed))
-    scales = len(objective.smoothing_alphas)
-    whole = none + max(0.0, few - none) * objective.smoothing_steps / max(steps, 1)
-    full = config.replace(smoothing_steps=0).objective
-    return Teacher(graph.adjacency(config.walks.direction), features, full, seed), whole * scales
+    """A teacher that smooths a few steps only, and the seconds that the real one would take."""
+    adjacency = graph.adjacency(config.walks.direction)
+    wanted = config.objective.smoothing_steps
+    few = min(_PROBE_SMOOTHING, wanted)
+    unsmoothed = _seconds(lambda: Teacher(adjacency, features, config.replace(smoothing_steps=0).objective, seed))
+    started = time.perf_counter()
+    teacher = Teacher(adjacency, features, config.replace(smoothing_steps=few).objective, seed)
+    smoothing = max(0.0, time.perf_counter() - started - unsmoothed)
+    return teacher, unsmoothed + smoothing * wanted / max(few, 1)
 
 
 def _probe_training(graph: Graph, features: FloatArray, model: WalkModel, config: Config, seed: int) -> float:

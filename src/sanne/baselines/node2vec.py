@@ -1,21 +1,16 @@
 """node2vec (Grover and Leskovec 2016): skip-gram over second-order walks; new nodes as DeepWalk's."""
 
-import dataclasses
 import itertools
-import time
-from collections.abc import Callable
-from typing import Any, Self
+from typing import Self
 
-from sanne.baselines.interface import Snapshot
-from sanne.baselines.neighbours_mean import neighbours_mean
-from sanne.baselines.skip_gram import SkipGram, skip_gram
-from sanne.graph.csr import Graph
+from sanne.baselines.deepwalk import DeepWalk
+from sanne.baselines.skip_gram import SkipGram
 
 _BIASES = (0.25, 0.5, 1.0, 2.0, 4.0)  # the paper's grid of p and q
 
 
-class Node2Vec:
-    """The walks of DeepWalk, with p (how seldom they go back) and q (how seldom they go away)."""
+class Node2Vec(DeepWalk):
+    """DeepWalk but for its walks, which have p (how seldom they go back) and q (how seldom they go away)."""
 
     name = "node2vec"
 
@@ -41,21 +36,3 @@ class Node2Vec:
             key=lambda pair: max(pair[0] / first.p, first.p / pair[0]) * max(pair[1] / first.q, first.q / pair[1])
         )
         return [cls(p, q) for p, q in pairs]
-
-    def settings(self) -> dict[str, Any]:
-        """Walks and skip-gram."""
-        return dataclasses.asdict(self._skip_gram)
-
-    def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
-        """Walk and train; node features are not read."""
-        started = time.perf_counter()
-        vectors = skip_gram(graph, self._skip_gram, seed)
-        seconds = time.perf_counter() - started
-        consider(
-            Snapshot(
-                0,
-                present=lambda: vectors,
-                new=lambda larger, nodes: neighbours_mean(graph, vectors, larger, nodes),
-            )
-        )
-        return seconds
