@@ -24,35 +24,31 @@ from sanne.train.loop import Run
 
 BEST: dict[str, dict[str, Any]] = {
     "as it is": {},
-    "cold start": {"warm_start": False},
     "no training": {"epochs": 1, "steps_per_epoch": 1, "learning_rate": 1e-9},
-    "cosine schedule": {"schedule": "cosine"},
-    "cosine schedule, rate 3e-3": {"schedule": "cosine", "learning_rate": 3e-3},
-    "128 walks a step": {"batch_size": 128},
-    "128 walks a step, cold start": {"batch_size": 128, "warm_start": False},
-    "128 walks a step, 50 steps": {"batch_size": 128, "epochs": 2},
-    "128 walks a step, 25 steps": {"batch_size": 128, "epochs": 1},
-    "16 inference walks": {"num_inference_walks": 16},
+    "all positions count alike": {"restart": 0.0},
+    "hubs count like others": {"degree_power": 0.0},
+    "neither weighs": {"restart": 0.0, "degree_power": 0.0},
     "64 inference walks": {"num_inference_walks": 64},
-    "clusters of 32": {"cluster_sizes": (32,)},
-    "clusters of 8, 16, 32 (3 runs each)": {"cluster_sizes": (8, 16, 32), "cluster_seeds": 3},
-    "smoothing at 0.05, 0.1, 0.2": {"smoothing_alphas": (0.05, 0.1, 0.2), "cluster_seeds": 3},
-    "200 steps": {"epochs": 8},
-    "50 steps": {"epochs": 2},
-    "square root of idf": {"idf_power": 0.5},
+    "16 inference walks": {"num_inference_walks": 16},
+    "features of 128": {"feature_dim": 128},
+    "features of 450": {"feature_dim": 450},
+    "sharpness 10": {"sharpness": 10.0},
+    "smoothing at 0.1": {"smoothing_alphas": (0.1,)},
+    "clusters of 16 (8 runs)": {"cluster_sizes": (16,), "cluster_seeds": 8},
+    "clusters of 16, 32, 64 (8 runs)": {"cluster_sizes": (16, 32, 64), "cluster_seeds": 8},
+    "300 steps": {"epochs": 12},
+    "cosine schedule, rate 3e-3": {"schedule": "cosine", "learning_rate": 3e-3},
     "nothing hidden": {"mask_rate": 0.0},
     "half hidden": {"mask_rate": 0.5},
-    "walks of 12": {"walk_length": 12},
+    "square root of idf": {"idf_power": 0.5},
     "no attention": {"attention": False},
     "one layer": {"num_layers": 1},
-    "no positions": {"position_scale": 0.0},
+    "walks of 12": {"walk_length": 12},
 }
 FAST: dict[str, dict[str, Any]] = {
     "as it is": {},
-    "feed-forward 256": {"ff_dim": 256},
-    "cosine schedule, rate 2e-3": {"schedule": "cosine", "learning_rate": 2e-3},
-    "cosine schedule, rate 2e-3, feed-forward 256": {"schedule": "cosine", "learning_rate": 2e-3, "ff_dim": 256},
-    "cosine schedule, rate 2e-3, 64 walks a step": {"schedule": "cosine", "learning_rate": 2e-3, "batch_size": 64},
+    "features of 128": {"feature_dim": 128},
+    "no training": {"epochs": 1, "steps_per_epoch": 1, "learning_rate": 1e-9},
     "16 inference walks": {"num_inference_walks": 16},
 }
 SHORT = {"num_walks": 16, "epochs": 3}
@@ -62,10 +58,8 @@ PAPER: dict[str, dict[str, Any]] = {
     "pre-norm": SHORT | {"layer_norm": "pre"},
 }
 SCREENS = [
-    ("best", "cora", BEST),
-    ("best", "citeseer", BEST),
-    ("fast", "cora", FAST),
-    ("fast", "citeseer", FAST),
+    *(("best", dataset, BEST) for dataset in ("cora", "citeseer", "pubmed")),
+    *(("fast", dataset, FAST) for dataset in ("cora", "citeseer", "pubmed")),
     ("paper", "cora", PAPER),
 ]
 
@@ -111,7 +105,7 @@ def main() -> None:
     options = parser.parse_args()
     kept = json.loads(options.out.read_text(encoding="utf-8")) if options.out.exists() else {"results": {}}
     if options.table:
-        print(table(kept["results"], "fast"), table(kept["results"], "paper"), sep="\n\n")
+        print(*(table(kept["results"], recipe) for recipe in ("best", "fast", "paper")), sep="\n\n")
         return
     kept |= {"seed": options.seed, "versions": versions()}
     for recipe, dataset, variants in SCREENS:

@@ -98,13 +98,14 @@ class ObjectiveConfig:
     negative_sampler: Literal["uniform", "log-uniform"] = "uniform"
     present_vectors: Literal["table", "walks"] = "table"  # what embedding_ holds
     # distil
-    smoothing_alphas: tuple[float, ...] = (0.1,)  # restart probabilities of the PageRank smoothing
+    smoothing_alphas: tuple[float, ...] = (0.2,)  # restart probabilities of the PageRank smoothing
     smoothing_steps: int = 16
-    cluster_sizes: tuple[int, ...] = (16,)  # k of each k-means ...
-    cluster_seeds: int = 8  # ... each run from so many starts, for every smoothing alpha
-    sharpness: float = 10.0  # soft assignment: softmax of sharpness x cosine
+    cluster_sizes: tuple[int, ...] = (32, 64)  # k of each k-means ...
+    cluster_seeds: int = 4  # ... each run from so many starts, for every smoothing alpha
+    sharpness: float = 5.0  # soft assignment: softmax of sharpness x cosine
     mask_rate: float = 0.3  # share of walk positions hidden from the student
-    warm_start: bool = True  # training begins at the walk mean's own assignments, and corrects them
+    restart: float = 0.2  # position t of a walk counts restart x (1 - restart)^t; 0: all alike
+    degree_power: float = 0.5  # the features of a visited node are divided by its degree to this power
 
     def __post_init__(self) -> None:
         _check_fields(self)
@@ -121,6 +122,8 @@ class ObjectiveConfig:
         )
         _require(self.sharpness > 0, "sharpness must be positive")
         _require(0 <= self.mask_rate < 1, "mask_rate must lie in [0, 1)")
+        _require(0 <= self.restart < 1, "restart must lie in [0, 1)")
+        _require(0 <= self.degree_power <= 2, "degree_power must lie between 0 and 2")
 
 
 @dataclass(frozen=True)
@@ -318,7 +321,7 @@ _PAPER = Config().replace(
     fresh_walks=False,
     num_inference_walks=8,
 )
-_BEST = Config().replace(epochs=4, steps_per_epoch=25, num_inference_walks=32)
+_BEST = Config().replace(feature_dim=256, epochs=4, steps_per_epoch=25, num_inference_walks=32)
 _FAST = _BEST.replace(num_layers=1, ff_dim=128, batch_size=128, epochs=2)
 RECIPES: dict[str, Config] = {"paper": _PAPER, "fast": _FAST, "best": _BEST}
 

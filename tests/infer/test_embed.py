@@ -17,6 +17,7 @@ from sanne.infer import embed as embed_module
 from sanne.infer.embed import embed, embed_parts, embed_present, standard_error
 from sanne.infer.vectors_file import VectorWriter
 from sanne.model.artifact import Artifact
+from sanne.model.distil import visit_weights
 from sanne.train.fit import fit_model
 
 GRAPH = planted_graph()
@@ -81,7 +82,9 @@ def test_it_is_the_mean_over_walks_of_the_models_output(artifact: Artifact) -> N
     walks = embed_module.WalkSampler(
         GRAPH.adjacency(), walk_length=5, seed=embed_module.derived_seed(0, "inference")
     ).walks_of_each(np.array([7]), 8)
-    features = torch.from_numpy(artifact.feature_map.transform(GRAPH))[torch.from_numpy(walks).long()]
+    counts = visit_weights(np.diff(GRAPH.adjacency().indptr), artifact.model.objective.degree_power)
+    rows = artifact.feature_map.transform(GRAPH) * counts[:, None]
+    features = torch.from_numpy(rows)[torch.from_numpy(walks).long()]
     with torch.no_grad():
         outputs = artifact.model.eval()(features).numpy()
     found = embed(artifact, GRAPH, ["p7"])

@@ -9,14 +9,15 @@ import torch
 from planted import planted_graph, tiny_config
 from sanne.config import Config
 from sanne.graph.csr import FloatArray, Graph
-from sanne.model.distil import ClusterDistillation, Teacher
+from sanne.model.distil import ClusterDistillation, Teacher, restart_weights, visit_weights
 from sanne.model.sanne import WalkModel
 from sanne.model.teacher import cluster_centres, smooth, unit
-from sanne.train.loop import train
 from sanne.walks.batches import Batch, WalkStream
+from sanne.walks.sample import WalkSampler
 
 GRAPH = planted_graph()
 FEATURES: FloatArray = GRAPH.features
+DEGREES = np.diff(GRAPH.adjacency().indptr)
 SETTINGS: dict[str, Any] = {"smoothing_alphas": (0.1, 0.5), "cluster_sizes": (3, 5), "cluster_seeds": 2}
 
 
@@ -73,10 +74,18 @@ def test_the_teacher_and_the_heads_agree_on_the_order_of_clusterings() -> None:
 def test_the_loss_is_the_cross_entropy_with_the_teacher_by_hand() -> None:
     model, objective, config = student(mask_rate=0.0)
     objective.teacher = Teacher(GRAPH.adjacency(), FEATURES, config.objective, seed=0)
+    torch.nn.init.normal_(objective.centres)
+    torch.nn.init.normal_(objective.correction.weight)
     features, drawn = batch(config)
     with torch.no_grad():
         found = model.loss(features, drawn).item()
-        guesses = objective.heads(model.encoder(features).mean(dim=1)).split(objective.group_sizes, 1)
+        read = features * torch.from_numpy(visit_weights(DEGREES, 0.5))[torch.from_numpy(drawn.walks).long()].unsqueeze(
+            -1
+        )
+        counts = restart_weights(5, 0.2)[:, None]
+        mean = torch.nn.functional.normalize((counts * read).sum(dim=1), dim=1)
+        corrected = objective.correction((counts * model.encoder(read)).sum(dim=1))
+        guesses = (mean @ objective.centres.T + corrected).split(objective.group_sizes, 1)
     wanted = objective.teacher.logits(torch.from_numpy(drawn.walks[:, 0]).long()).split(objective.group_sizes, 1)
     by_hand = [
         -(softmax(want.numpy()) * np.log(softmax(guess.numpy()))).sum(axis=1).mean()
@@ -104,9 +113,21 @@ def test_nothing_is_hidden_when_vectors_are_read() -> None:
     features = batch(config)[0]
     model.eval()
     assert torch.equal(model(features), model(features))
-    shares = model.position_shares(features)
-    assert torch.allclose(shares, model.encoder.attention_flow(features).mean(dim=1))
+
+
+def test_shares_of_positions_sum_to_one_and_follow_their_weights() -> None:
+    model, _, config = student()
+    features = batch(config)[0]
+    features[:, 2] = 0
+    features[7] = 0  # a walk without any feature
+    shares = model.eval().position_shares(features)
     assert torch.allclose(shares.sum(dim=1), torch.ones(64), atol=1e-5)
+    assert (shares >= 0).all()
+    others = [number for number in range(64) if number != 7]
+    weighed = shares[others] - 0.5 * torch.einsum(
+        "t,bts->bs", restart_weights(5, 0.2), model.encoder.attention_flow(features[others])
+    )
+    assert torch.allclose(weighed[:, 2], torch.zeros(63), atol=1e-6)  # where nothing stands, nothing is drawn from
 
 
 def test_a_node_without_features_or_neighbours_has_an_even_target() -> None:
@@ -118,24 +139,41 @@ def test_a_node_without_features_or_neighbours_has_an_even_target() -> None:
 
 
 @pytest.mark.parametrize("dim", [12, 16])  # 12: the width of the features; 16: a learned projection comes first
-def test_a_warm_start_reads_a_walk_as_the_teacher_would_read_its_mean(dim: int) -> None:
-    model, objective, config = student(dim=dim, position_scale=0.0)
+def test_the_start_reads_a_walk_as_the_teacher_would_read_its_weighted_mean(dim: int) -> None:
+    model, objective, config = student(dim=dim)
     objective.teacher = Teacher(GRAPH.adjacency(), FEATURES, config.objective, seed=0)
     features, drawn = batch(config)
     cold = objective.loss(model.encoder, features, drawn).item()
-    objective.start_at_centres(model.encoder)
+    objective.start_at_centres()
     assert objective.loss(model.encoder, features, drawn).item() < cold - 0.05
-    if dim == 12:
-        rows = torch.nn.functional.layer_norm(features, (12,)).mean(dim=1)
-        nearest = [part.argmax(1) for part in (rows @ objective.teacher.centres.T).split(objective.group_sizes, 1)]
-        read = [part.argmax(1) for part in model.eval()(features).split(objective.group_sizes, 1)]
-        assert all(torch.equal(a, b) for a, b in zip(nearest, read, strict=True))
+    means = torch.nn.functional.normalize((restart_weights(5, 0.2)[:, None] * features).sum(dim=1), dim=1)
+    scores = config.objective.sharpness * means @ objective.teacher.centres.T
+    expected = torch.cat([part.softmax(1) for part in scores.split(objective.group_sizes, 1)], dim=1) / 8
+    assert torch.allclose(model.eval()(features).square(), expected, atol=1e-5)
 
 
-def test_training_begins_warm_or_cold_as_asked() -> None:
-    losses = {}
-    for warm in (True, False):
-        config = tiny_config(epochs=1, steps_per_epoch=1, warm_start=warm)
-        model = WalkModel(config, width=12, num_nodes=GRAPH.num_nodes, seed=0)
-        losses[warm] = train(model, GRAPH.adjacency(), FEATURES, config, seed=0).losses[0]
-    assert losses[True] < losses[False]
+def test_many_untrained_walks_come_to_the_teachers_smoothing() -> None:
+    """The claim behind both kinds of weights: the mean over walks tends to personalised PageRank."""
+    adjacency = GRAPH.adjacency()
+    length, restart = 40, 0.2
+    walks = WalkSampler(adjacency, walk_length=length, seed=0).walks_of_each(np.arange(20), 4000)
+    rows = FEATURES * visit_weights(DEGREES, 0.5)[:, None]
+    found = np.einsum("t,ntw->nw", restart_weights(length, restart).numpy(), rows[walks]).reshape(20, 4000, -1).mean(1)
+    matrix = adjacency.to_scipy().toarray()
+    balanced = matrix / np.sqrt(DEGREES[:, None] * DEGREES[None, :])
+    smoothed = restart * np.linalg.inv(np.eye(len(matrix)) - (1 - restart) * balanced) @ FEATURES
+    assert DEGREES.min() > 0
+    assert np.allclose(unit(found.astype(np.float32)), unit(smoothed[:20].astype(np.float32)), atol=0.05)
+
+
+def test_restart_weights_fall_and_sum_to_one() -> None:
+    weights = restart_weights(6, 0.25)
+    assert weights[:2].tolist() == [0.25, 0.1875]
+    assert torch.isclose(weights.sum(), torch.tensor(1.0))
+    assert restart_weights(4, 0.0).tolist() == [0.25] * 4
+    assert restart_weights(1, 0.3).tolist() == [1.0]
+
+
+def test_a_hub_counts_less_and_a_lonely_node_counts_as_one_neighbour() -> None:
+    assert visit_weights(np.array([0, 1, 4, 100]), 0.5).tolist() == pytest.approx([1, 1, 0.5, 0.1])
+    assert visit_weights(np.array([3, 9]), 0.0).tolist() == [1, 1]

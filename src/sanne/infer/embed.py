@@ -13,6 +13,7 @@ from sanne.device import torch_threads
 from sanne.errors import InputError
 from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.model.artifact import Artifact
+from sanne.model.distil import visit_weights
 from sanne.model.sampled_softmax import NeighbourSoftmax
 from sanne.seeds import derived_seed
 from sanne.walks.sample import Walks, WalkSampler
@@ -158,7 +159,7 @@ def top_contributions(graph: Graph, walks: Walks, shares: FloatArray, num_walks:
 
 
 class _FeatureRows:
-    """Feature vectors of walked nodes: all computed at once for many walks, only those visited for few.
+    """Feature vectors of walked nodes as the model reads them: all computed at once for many walks, else those visited.
 
     Given numbers that are mapped from a file are never computed at once: they may be larger than memory, and
     to standardise a row costs next to nothing.
@@ -167,17 +168,26 @@ class _FeatureRows:
     def __init__(self, artifact: Artifact, graph: Graph, num_positions: int) -> None:
         self._artifact = artifact
         self._graph = graph
+        self._indptr = graph.adjacency(artifact.config.walks.direction).indptr
         self._device = next(artifact.model.parameters()).device
         self._all: torch.Tensor | None = None
         stays_on_disk = artifact.feature_map.name == "given" and isinstance(graph.features, np.memmap)
         if num_positions >= graph.num_nodes and not stays_on_disk:
-            self._all = torch.from_numpy(artifact.feature_map.transform(graph)).to(self._device)
+            self._all = torch.from_numpy(self._rows(None)).to(self._device)
 
     def of(self, walks: Walks) -> torch.Tensor:
         """(walks, walk_length, width)."""
         if self._all is not None:
             return self._all[torch.from_numpy(walks).long().to(self._device)]
         visited, where = np.unique(walks, return_inverse=True)
-        nodes: IntArray = visited.astype(np.int64)
-        rows = torch.from_numpy(self._artifact.feature_map.transform(self._graph, nodes)).to(self._device)
+        rows = torch.from_numpy(self._rows(visited.astype(np.int64))).to(self._device)
         return rows[torch.from_numpy(where.reshape(walks.shape)).to(self._device)]
+
+    def _rows(self, nodes: IntArray | None) -> FloatArray:
+        """Features of some nodes (None: all), multiplied by what a visit to them counts."""
+        rows = self._artifact.feature_map.transform(self._graph, nodes)
+        power = self._artifact.model.objective.degree_power
+        if power:
+            degrees = np.diff(self._indptr) if nodes is None else self._indptr[nodes + 1] - self._indptr[nodes]
+            rows *= visit_weights(degrees, power)[:, None]
+        return rows

@@ -7,6 +7,7 @@ arrive later. There is no table, so memory does not grow with the number of node
 import hashlib
 
 import numpy as np
+import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -18,14 +19,13 @@ from sanne.model.teacher import cluster_centres, smooth
 from sanne.seeds import torch_stream
 from sanne.walks.batches import Batch
 
-_START_SHARPNESS = 15.0  # of the heads at the start; a mean over walk positions is shorter than the positions are
-
 
 class Teacher:
     """Smoothed features of the training nodes and the centres of their clusterings."""
 
     def __init__(self, adjacency: Adjacency, features: FloatArray, config: ObjectiveConfig, seed: int) -> None:
         self.sharpness = config.sharpness
+        self.visit_weights = torch.from_numpy(visit_weights(np.diff(adjacency.indptr), config.degree_power))
         self._scales: list[tuple[Tensor, Tensor]] = []  # (V, width) and (clusterings * k, width), a pair per alpha
         for number, alpha in enumerate(config.smoothing_alphas):
             smoothed = smooth(adjacency, features, alpha, config.smoothing_steps)
@@ -51,39 +51,43 @@ class Teacher:
 
 
 class ClusterDistillation(nn.Module):
-    """One linear head per clustering on the mean walk vector; the square roots of their softmaxes are the vectors."""
+    """Soft assignments of a walk's weighted mean, corrected by the encoder; their square roots are the vectors.
 
-    reads_first = False  # a walk's vector draws on all its positions alike
+    A position weighs less the later it comes and the more neighbours its node has, so that the mean over walks is
+    the teacher's own smoothing. Before the first step a walk is assigned by its mean's cosines to the teacher's
+    centres, and what is left to learn is a correction.
+    """
 
-    def __init__(self, dim: int, config: ObjectiveConfig, seed: int) -> None:
+    position_weights: Tensor
+
+    def __init__(self, width: int, dim: int, walk_length: int, config: ObjectiveConfig, seed: int) -> None:
         super().__init__()
         self.config = config
         self.seed = seed
+        self.degree_power = config.degree_power
         runs = [size for size in config.cluster_sizes for _ in range(config.cluster_seeds)]
         self.group_sizes = runs * len(config.smoothing_alphas)
         self.vector_dim = sum(self.group_sizes)
-        self.heads = nn.Linear(dim, self.vector_dim)
+        self.centres = nn.Parameter(torch.zeros(self.vector_dim, width))
+        self.correction = nn.Linear(dim, self.vector_dim)
+        nn.init.zeros_(self.correction.weight)
+        nn.init.zeros_(self.correction.bias)
+        self.register_buffer("position_weights", restart_weights(walk_length, config.restart), persistent=False)
         self.teacher: Teacher | None = None  # set for training only
 
     @torch.no_grad()
-    def start_at_centres(self, encoder: WalkEncoder) -> None:
-        """Set heads and encoder so that a walk is read as its mean, assigned by its cosines to the teacher's centres.
-
-        This is good before the first step, and what is left to learn is a correction.
-        """
+    def start_at_centres(self) -> None:
+        """Take over the teacher's centres."""
         assert self.teacher is not None, "the teacher is set before training"
-        encoder.start_as_identity()
-        centres = encoder.project(self.teacher.centres.to(self.heads.weight.device))
-        length = self.heads.in_features**0.5  # of what leaves the encoder's last normalisation
-        self.heads.weight.copy_(_START_SHARPNESS / length * F.normalize(centres, dim=1))
-        self.heads.bias.zero_()
+        self.centres.copy_(self.config.sharpness * self.teacher.centres)
 
     def loss(self, encoder: WalkEncoder, features: Tensor, batch: Batch) -> Tensor:
         """Cross-entropy with the teacher's assignments, mean over clusterings and walks; `features` (B, N, width)."""
         assert self.teacher is not None, "the teacher is set before training"
-        starts = torch.from_numpy(batch.walks[:, 0]).long()
-        wanted = self.teacher.logits(starts).to(features.device)
-        predicted = self._logits(encoder, self._hide(features, batch))
+        walks = torch.from_numpy(batch.walks).long()
+        wanted = self.teacher.logits(walks[:, 0]).to(features.device)
+        visited = self.teacher.visit_weights[walks].unsqueeze(-1).to(features.device)
+        predicted = self._logits(encoder, self._hide(features * visited, batch))
         losses = [
             -(want.softmax(1) * guess.log_softmax(1)).sum(1).mean()
             for want, guess in zip(wanted.split(self.group_sizes, 1), predicted.split(self.group_sizes, 1), strict=True)
@@ -99,8 +103,18 @@ class ClusterDistillation(nn.Module):
         groups = self._logits(encoder, features).split(self.group_sizes, 1)
         return torch.cat([group.softmax(1).sqrt() for group in groups], dim=1) / len(groups) ** 0.5
 
+    def position_shares(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
+        """Shares of the positions, (B, N): half by their weight in the mean, half by the encoder's attention."""
+        weighed = self.position_weights * features.norm(dim=2)  # (B, N)
+        total = weighed.sum(dim=1, keepdim=True)
+        weighed = torch.where(total > 0, weighed / total.clamp_min(1e-12), self.position_weights)
+        attended = torch.einsum("t,bts->bs", self.position_weights, encoder.attention_flow(features))
+        return (weighed + attended) / 2
+
     def _logits(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
-        logits: Tensor = self.heads(encoder(features).mean(dim=1))
+        mean = torch.einsum("t,btw->bw", self.position_weights, features)
+        read = torch.einsum("t,btd->bd", self.position_weights, encoder(features))
+        logits: Tensor = F.linear(F.normalize(mean, dim=1), self.centres) + self.correction(read)
         return logits
 
     def _hide(self, features: Tensor, batch: Batch) -> Tensor:
@@ -110,3 +124,24 @@ class ClusterDistillation(nn.Module):
         stream = torch_stream(self.seed, "mask", batch.position)
         kept = torch.rand(batch.whole_size, features.shape[1], generator=stream) >= self.config.mask_rate
         return features * kept[batch.rows].unsqueeze(-1).to(features.device)
+
+
+def restart_weights(walk_length: int, restart: float) -> Tensor:
+    """How much each position of a walk counts, (N,), summing to one: as often as a walk with restarts ends there.
+
+    The last position stands for all that would follow. Without restarts all positions count alike.
+    """
+    if restart == 0:
+        return torch.full((walk_length,), 1 / walk_length)
+    weights = restart * (1 - restart) ** torch.arange(walk_length)
+    weights[-1] = (1 - restart) ** (walk_length - 1)
+    return weights
+
+
+def visit_weights(degrees: npt.ArrayLike, power: float) -> FloatArray:
+    """What the features of visited nodes are multiplied by, given their numbers of neighbours.
+
+    With power 1/2, walks see what symmetrically normalised smoothing sees: a hub says little about each visitor.
+    """
+    weights: FloatArray = np.maximum(np.asarray(degrees, np.float32), 1) ** np.float32(-power)
+    return weights

@@ -38,19 +38,6 @@ class WalkEncoder(nn.Module):
         hidden = normalise(self.project(features), self.config.input_norm)
         return hidden + self.positions
 
-    @torch.no_grad()
-    def start_as_identity(self) -> None:
-        """Let every sub-layer add nothing at first: the output is the normalised input."""
-        for layer in self.layers:
-            assert isinstance(layer, EncoderLayer)
-            if layer.attention is not None:
-                layer.attention.combine.weight.zero_()
-            if layer.feed_forward is not None:
-                last = layer.feed_forward[-1]
-                assert isinstance(last, nn.Linear)
-                last.weight.zero_()
-                last.bias.zero_()
-
     def attention_flow(self, features: Tensor) -> Tensor:
         """How much each output position (row) drew on each input position (column), (B, N, N); rows sum to one.
 

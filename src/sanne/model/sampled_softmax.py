@@ -18,7 +18,7 @@ from sanne.walks.batches import Batch
 class NeighbourSoftmax(nn.Module):
     """Holds the output vectors o_v of all nodes (V, d) and scores them against walk vectors."""
 
-    reads_first = True  # a walk's vector is the encoder's output at its first position
+    degree_power = 0.0  # features are read as they are
 
     def __init__(self, num_nodes: int, dim: int, config: ObjectiveConfig, seed: int) -> None:
         super().__init__()
@@ -87,6 +87,10 @@ class NeighbourSoftmax(nn.Module):
         """A vector per walk (B, dim): the output at the first position (Algorithm 2)."""
         first: Tensor = encoder(features)[:, 0]
         return first
+
+    def position_shares(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
+        """What the first position drew on, by the encoder's attention, (B, N)."""
+        return encoder.attention_flow(features)[:, 0]
 
     def present_vectors(self) -> FloatArray:
         """The output table (V, d): the paper's embeddings of the nodes seen in training."""

@@ -16,8 +16,8 @@ from sanne.walks.batches import Batch
 class Objective(Protocol):
     """What training minimises and how a trained walk is read."""
 
-    reads_first: bool
     vector_dim: int
+    degree_power: float  # of `visit_weights`, by which the features that `read` is given are multiplied
 
     def loss(self, encoder: WalkEncoder, features: Tensor, batch: Batch) -> Tensor:
         """The loss of a batch of walks, `features` (B, N, width)."""
@@ -29,6 +29,10 @@ class Objective(Protocol):
 
     def read(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
         """A vector per walk, (B, vector_dim)."""
+        ...
+
+    def position_shares(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
+        """How much of a walk's vector came from each of its positions, (B, N); rows sum to one."""
         ...
 
 
@@ -46,7 +50,9 @@ class WalkModel(nn.Module):
             if config.objective.objective == "neighbours":
                 self.objective = NeighbourSoftmax(num_nodes, config.model.dim, config.objective, seed)
             else:
-                self.objective = ClusterDistillation(config.model.dim, config.objective, seed)
+                self.objective = ClusterDistillation(
+                    width, config.model.dim, config.walks.walk_length, config.objective, seed
+                )
 
     @property
     def vector_dim(self) -> int:
@@ -62,5 +68,4 @@ class WalkModel(nn.Module):
 
     def position_shares(self, features: Tensor) -> Tensor:
         """How much of a walk's vector came from each of its positions, (B, N); rows sum to one."""
-        flow = self.encoder.attention_flow(features)
-        return flow[:, 0] if self.objective.reads_first else flow.mean(dim=1)
+        return self.objective.position_shares(self.encoder, features)
