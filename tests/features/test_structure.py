@@ -4,7 +4,7 @@ import numpy as np
 
 from planted import planted_graph
 from sanne.config import FeatureConfig
-from sanne.features.structure import NeighbourProfile
+from sanne.features.structure import WalkProfile
 from sanne.graph.csr import Graph
 
 CONFIG = FeatureConfig(features="structure", feature_dim=6)
@@ -29,7 +29,7 @@ def grown(graph: Graph, links: dict[str, list[str]]) -> Graph:
 
 def test_groups_show_in_the_vectors() -> None:
     graph = bare()
-    vectors = NeighbourProfile.fit(graph, CONFIG, 0).transform(graph)
+    vectors = WalkProfile.fit(graph, CONFIG, 0).transform(graph)
     assert graph.labels is not None
     same = graph.labels[:, None] == graph.labels[None]
     cosine = vectors @ vectors.T
@@ -38,14 +38,14 @@ def test_groups_show_in_the_vectors() -> None:
 
 def test_a_node_alone_gets_the_row_it_gets_among_all() -> None:
     graph = bare()
-    fitted = NeighbourProfile.fit(graph, CONFIG, 0)
+    fitted = WalkProfile.fit(graph, CONFIG, 0)
     together = fitted.transform(graph)
     assert np.allclose(fitted.transform(graph, np.array([8, 2])), together[[8, 2]], atol=1e-6)
 
 
 def test_a_new_node_is_described_by_its_links_to_known_nodes() -> None:
     graph = bare()
-    fitted = NeighbourProfile.fit(graph, CONFIG, 0)
+    fitted = WalkProfile.fit(graph, CONFIG, 0)
     assert graph.labels is not None
     friends = graph.node_ids[graph.labels == 1][:5].tolist()
     bigger = grown(graph, {"new": friends, "newer": ["new"], "alone": []})
@@ -59,7 +59,7 @@ def test_a_new_node_is_described_by_its_links_to_known_nodes() -> None:
 
 def test_nodes_are_known_by_id_not_by_row() -> None:
     graph = bare()
-    fitted = NeighbourProfile.fit(graph, CONFIG, 0)
+    fitted = WalkProfile.fit(graph, CONFIG, 0)
     order = np.random.default_rng(0).permutation(graph.num_nodes)
     assert np.allclose(fitted.transform(graph.subgraph(order)), fitted.transform(graph)[order], atol=1e-5)
 
@@ -69,7 +69,7 @@ def test_integer_ids_written_as_text_are_the_same_nodes() -> None:
     numbers = Graph(graph.indptr, graph.indices, None, np.arange(graph.num_nodes))
     names = Graph(graph.indptr, graph.indices, None, np.arange(graph.num_nodes).astype(str).astype(object))
     for first, second in ((numbers, names), (names, numbers)):
-        fitted = NeighbourProfile.fit(first, CONFIG, 0)
+        fitted = WalkProfile.fit(first, CONFIG, 0)
         assert np.array_equal(fitted.transform(first), fitted.transform(second))
         assert fitted.transform(second).any()
 
@@ -78,7 +78,7 @@ def test_weights_and_direction_do_not_matter() -> None:
     plain = Graph.from_edges([0, 1, 2, 0], [1, 2, 3, 3], node_ids=[0, 1, 2, 3])
     heavy = Graph.from_edges([0, 1, 2, 0], [1, 2, 3, 3], [1, 5, 2, 9], node_ids=[0, 1, 2, 3])
     directed = Graph.from_edges([0, 1, 2, 0], [1, 2, 3, 3], node_ids=[0, 1, 2, 3], directed=True)
-    fitted = NeighbourProfile.fit(plain, CONFIG, 0)
+    fitted = WalkProfile.fit(plain, CONFIG, 0)
     expected = fitted.transform(plain)
     assert np.array_equal(fitted.transform(heavy), expected)
     assert np.array_equal(fitted.transform(directed), expected)

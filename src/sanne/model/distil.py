@@ -61,8 +61,9 @@ class ClusterDistillation(nn.Module):
         self.seed = seed
         runs = [size for size in config.cluster_sizes for _ in range(config.cluster_seeds)]
         self.group_sizes = runs * len(config.smoothing_alphas)
-        self.vector_dim = sum(self.group_sizes)
-        self.heads = nn.Linear(dim, self.vector_dim)
+        self.num_assigned = sum(self.group_sizes)
+        self.vector_dim = self.num_assigned
+        self.heads = nn.Linear(dim, self.num_assigned)
         self.teacher: Teacher | None = None  # set for training only
 
     @torch.no_grad()
@@ -98,6 +99,17 @@ class ClusterDistillation(nn.Module):
         """A vector per walk (B, vector_dim): square roots of the predicted assignments, of length one altogether."""
         groups = self._logits(encoder, features).split(self.group_sizes, 1)
         return torch.cat([group.softmax(1).sqrt() for group in groups], dim=1) / len(groups) ** 0.5
+
+    def doubt(self, vectors: FloatArray) -> FloatArray:
+        """One minus the largest share that a clustering gives a node, mean over clusterings, (nodes,).
+
+        Whether walks disagree or each of them is undecided, the shares spread out. The spread over walks sees only
+        the first, and a node without neighbours has but one walk.
+        """
+        groups = np.split(vectors[:, : self.num_assigned] ** 2, np.cumsum(self.group_sizes)[:-1], axis=1)
+        largest = [group.max(axis=1) / np.maximum(group.sum(axis=1), 1e-12) for group in groups]
+        result: FloatArray = (1 - np.mean(largest, axis=0)).astype(np.float32)
+        return result
 
     def _logits(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
         logits: Tensor = self.heads(encoder(features).mean(dim=1))
