@@ -18,7 +18,7 @@ class FeatureConfig:
     """How a node's text or attributes become the vectors that the encoder reads."""
 
     features: Literal["auto", "tfidf", "doc2vec", "given", "structure"] = "auto"
-    feature_dim: int = 128  # width of the TF-IDF + SVD, Doc2Vec or structural vectors
+    feature_dim: int = 128  # width of TF-IDF + SVD or Doc2Vec vectors, and of each half of structural ones
     idf_power: float = 1.0  # 1: full idf, 0: none
     max_words: int = 50_000  # most frequent words kept when text is read
     doc2vec_epochs: int = 100
@@ -105,6 +105,9 @@ class ObjectiveConfig:
     sharpness: float = 10.0  # soft assignment: softmax of sharpness x cosine
     mask_rate: float = 0.3  # share of walk positions hidden from the student
     warm_start: bool = True  # training begins at the walk mean's own assignments, and corrects them
+    # Beside the assignments a vector holds the mean of its walks' features, positions weighted as 1, 1/2, 1/4, ...
+    # Without attributes the features say where a node lies, finer than any clustering; `auto` has them there only.
+    features_beside: Literal["auto", "always", "never"] = "auto"
 
     def __post_init__(self) -> None:
         _check_fields(self)
@@ -196,6 +199,12 @@ class Config:
             section: dataclasses.replace(getattr(self, section), **values) for section, values in sections.items()
         }
         return dataclasses.replace(self, **changed)
+
+    def settled(self, has_attributes: bool) -> Self:
+        """A copy where `auto` has become what suits the nodes of a graph, with attributes or without."""
+        if self.objective.features_beside != "auto":
+            return self
+        return self.replace(features_beside="never" if has_attributes else "always")
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Plain nested dictionaries, ready for JSON."""

@@ -139,3 +139,26 @@ def test_training_begins_warm_or_cold_as_asked() -> None:
         model = WalkModel(config, width=12, num_nodes=GRAPH.num_nodes, seed=0)
         losses[warm] = train(model, GRAPH.adjacency(), FEATURES, config, seed=0).losses[0]
     assert losses[True] < losses[False]
+
+
+def test_features_stand_beside_the_assignments_where_asked_for() -> None:
+    config = tiny_config(features_beside="always", walk_length=3)
+    model = WalkModel(config, width=12, num_nodes=9, seed=0).eval()
+    plain = WalkModel(tiny_config(walk_length=3), width=12, num_nodes=9, seed=0).eval()
+    features = torch.randn(4, 3, 12, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        vectors, assigned = model(features), plain(features)
+    assert vectors.shape == (4, model.vector_dim) == (4, plain.vector_dim + 12)
+    assert torch.allclose(vectors[:, :-12], assigned)
+    expected = (4 * features[:, 0] + 2 * features[:, 1] + features[:, 2]) / 7
+    assert torch.allclose(vectors[:, -12:], expected, atol=1e-6)
+
+
+def test_doubt_is_what_the_largest_shares_leave() -> None:
+    config = tiny_config(cluster_sizes=(4,), cluster_seeds=2)
+    model = WalkModel(config, width=12, num_nodes=9, seed=0)
+    sure = np.sqrt(np.array([[1, 0, 0, 0, 0, 0, 1, 0]]) / 2).astype(np.float32)
+    torn = np.sqrt(np.array([[0.5, 0.5, 0, 0, 0.25, 0.25, 0.25, 0.25]]) / 2).astype(np.float32)
+    assert model.doubt(np.concatenate([sure, torn])) == pytest.approx([0.0, 1 - (0.5 + 0.25) / 2])
+    table = WalkModel(tiny_config(objective="neighbours"), width=12, num_nodes=9, seed=0)
+    assert table.doubt(sure) is None

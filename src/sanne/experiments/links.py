@@ -27,7 +27,7 @@ SYSTEMS = (
 SEEDS = (0, 1, 2)
 TEST, VALIDATION = 0.10, 0.05  # shares of the edges that are held out
 HITS = (10, 50)
-LEARNT_FROM = 20_000  # training edges, at most, and as many non-edges, that the learnt scorer sees
+LEARNT_FROM = 5_000  # training edges, at most, and as many non-edges, that the learnt scorer sees
 METHODS = ("cosine", "dot", "learnt")
 
 Weights = npt.NDArray[np.float64]

@@ -55,14 +55,15 @@ class ClusterDistillation(nn.Module):
 
     reads_first = False  # a walk's vector draws on all its positions alike
 
-    def __init__(self, dim: int, config: ObjectiveConfig, seed: int) -> None:
+    def __init__(self, dim: int, config: ObjectiveConfig, seed: int, *, width: int) -> None:
         super().__init__()
         self.config = config
         self.seed = seed
         runs = [size for size in config.cluster_sizes for _ in range(config.cluster_seeds)]
         self.group_sizes = runs * len(config.smoothing_alphas)
         self.num_assigned = sum(self.group_sizes)
-        self.vector_dim = self.num_assigned
+        self.features_beside = config.features_beside == "always"
+        self.vector_dim = self.num_assigned + (width if self.features_beside else 0)
         self.heads = nn.Linear(dim, self.num_assigned)
         self.teacher: Teacher | None = None  # set for training only
 
@@ -96,9 +97,16 @@ class ClusterDistillation(nn.Module):
         return len(batch.walks)
 
     def read(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
-        """A vector per walk (B, vector_dim): square roots of the predicted assignments, of length one altogether."""
+        """A vector per walk (B, vector_dim): square roots of the predicted assignments, of length one altogether.
+
+        With `features_beside`, then the mean of its features, positions weighted by half of the one before.
+        """
         groups = self._logits(encoder, features).split(self.group_sizes, 1)
-        return torch.cat([group.softmax(1).sqrt() for group in groups], dim=1) / len(groups) ** 0.5
+        assigned = torch.cat([group.softmax(1).sqrt() for group in groups], dim=1) / len(groups) ** 0.5
+        if not self.features_beside:
+            return assigned
+        weights = 0.5 ** torch.arange(features.shape[1], device=features.device)
+        return torch.cat([assigned, torch.einsum("bnw,n->bw", features, weights / weights.sum())], dim=1)
 
     def doubt(self, vectors: FloatArray) -> FloatArray:
         """One minus the largest share that a clustering gives a node, mean over clusterings, (nodes,).

@@ -47,7 +47,7 @@ class WalkModel(nn.Module):
             if config.objective.objective == "neighbours":
                 self.objective = NeighbourSoftmax(num_nodes, config.model.dim, config.objective, seed)
             else:
-                self.objective = ClusterDistillation(config.model.dim, config.objective, seed)
+                self.objective = ClusterDistillation(config.model.dim, config.objective, seed, width=width)
 
     @property
     def vector_dim(self) -> int:
