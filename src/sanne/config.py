@@ -201,10 +201,10 @@ class Config:
         return dataclasses.replace(self, **changed)
 
     def settled(self, has_attributes: bool) -> Self:
-        """A copy where `auto` has become what suits the nodes of a graph, with attributes or without."""
-        if self.objective.features_beside != "auto":
+        """These settings, or a copy where `auto` has become what nodes without attributes need."""
+        if has_attributes or self.objective.features_beside != "auto":
             return self
-        return self.replace(features_beside="never" if has_attributes else "always")
+        return self.replace(features_beside="always")
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Plain nested dictionaries, ready for JSON."""
