@@ -95,8 +95,9 @@ def test_links_are_run_once_and_tabulated(run: Run, tiny: None, tmp_path: Path) 
 
 
 def test_other_settings_of_a_recipe_are_run_again(run: Run, tiny: None, tmp_path: Path) -> None:
-    command = ("communities", "--dataset", "cora", "--model", "sanne")
+    command = ("communities", "--dataset", "cora", "--model", "sanne", "--seeds", "1")
     run(*command)
+    assert len(files(tmp_path / "results")) == 1
     first = files(tmp_path / "results")["communities/cora/sanne-best/0.json"]
     run(*command, "--set", "walk_length=3")
     again = files(tmp_path / "results")["communities/cora/sanne-best/0.json"]
@@ -140,7 +141,8 @@ def test_known_neighbours_leave_other_newcomers_out() -> None:
 def test_newcomers_are_kept_one_by_one_and_serve_both_tables(
     run: Run, tiny: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cells = newcomers.make_cells(["sanne-best", "smoothed", "fake"], ["cora"], splits=2)
+    monkeypatch.setattr(newcomers, "NUM_SPLITS", 2)
+    cells = newcomers.make_cells(["sanne-best", "smoothed", "fake"], ["cora"])
     monkeypatch.setattr(Fake, "scores", [(1.0, 0.75)])  # a quarter of the first split's newcomers is wrong
     assert not fill_tasks(cells, tmp_path / "results", Plan())
     found = newcomers.load(tmp_path / "results")
@@ -161,7 +163,6 @@ def test_newcomers_are_kept_one_by_one_and_serve_both_tables(
     assert ((ours.doubt >= 0) & (ours.doubt < 1)).all()
     assert len(ours.spread) == len(ours.correct) == 40
     assert spread.of_system(found, "fake") == []
-    monkeypatch.setattr(newcomers, "NUM_SPLITS", 2)
     page = tmp_path / "page.md"
     page.write_text("".join(f"<!-- {name} -->\n<!-- /{name} -->\n" for name in ("neighbours", "spread", "links")))
     assert write_report(page, tmp_path / "results") == ["links", "neighbours", "spread"]

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,6 +20,9 @@ Models = Annotated[
     str | None, typer.Option("--model", help="Systems, by commas: sanne, smoothed, deepwalk, ... Default: all of them.")
 ]
 
+Seeds = Annotated[int | None, typer.Option(help="Only so many seeds, from the first.", min=1)]
+Splits = Annotated[int | None, typer.Option(help="Only so many splits, from the first.", min=1)]
+
 
 @reproduce_app.command()
 def links(
@@ -27,6 +31,7 @@ def links(
     recipe: Recipe = "best",
     budget: Budget = None,
     jobs: Jobs = 1,
+    seeds: Seeds = None,
     out: Out = RESULTS,
     settings: Sets = None,
     as_json: Json = False,
@@ -37,7 +42,7 @@ def links(
 
     datasets = chosen(dataset, task.DATASETS, "dataset")
     cells = task.make_cells(_systems(model, task.SYSTEMS, recipe), datasets, parse_settings(settings))
-    errors = _fill(cells, out, jobs, budget)
+    errors = _fill(cells, out, jobs, budget, seeds)
     _show(task, task.load(out), out, as_json, errors)
 
 
@@ -47,6 +52,7 @@ def communities(
     model: Models = None,
     recipe: Recipe = "best",
     jobs: Jobs = 1,
+    seeds: Seeds = None,
     out: Out = RESULTS,
     settings: Sets = None,
     as_json: Json = False,
@@ -57,7 +63,7 @@ def communities(
 
     datasets = chosen(dataset, task.DATASETS, "dataset")
     cells = task.make_cells(_systems(model, task.SYSTEMS, recipe), datasets, parse_settings(settings))
-    errors = _fill(cells, out, jobs, None)
+    errors = _fill(cells, out, jobs, None, seeds)
     _show(task, task.load(out), out, as_json, errors)
 
 
@@ -67,6 +73,7 @@ def blogcatalog(
     recipe: Recipe = "best",
     budget: Budget = None,
     jobs: Jobs = 1,
+    seeds: Seeds = None,
     out: Out = RESULTS,
     settings: Sets = None,
     as_json: Json = False,
@@ -75,7 +82,7 @@ def blogcatalog(
     from sanne.experiments import blogcatalog as task
 
     cells = task.make_cells(_systems(model, task.SYSTEMS, recipe), parse_settings(settings))
-    errors = _fill(cells, out, jobs, budget)
+    errors = _fill(cells, out, jobs, budget, seeds)
     _show(task, task.load(out), out, as_json, errors)
 
 
@@ -85,6 +92,7 @@ def neighbours(
     model: Models = None,
     recipe: Recipe = "best",
     jobs: Jobs = 1,
+    splits: Splits = None,
     out: Out = RESULTS,
     settings: Sets = None,
     as_json: Json = False,
@@ -96,7 +104,7 @@ def neighbours(
 
     datasets = chosen(dataset, newcomers.DATASETS, "dataset")
     cells = newcomers.make_cells(_systems(model, newcomers.SYSTEMS, recipe), datasets, parse_settings(settings))
-    errors = _fill(cells, out, jobs, None)
+    errors = _fill(cells, out, jobs, None, splits)
     _show(task, newcomers.load(out), out, as_json, errors)
 
 
@@ -105,6 +113,7 @@ def spread(
     dataset: Datasets = None,
     recipe: Recipe = "best",
     jobs: Jobs = 1,
+    splits: Splits = None,
     out: Out = RESULTS,
     settings: Sets = None,
     as_json: Json = False,
@@ -118,7 +127,8 @@ def spread(
     matplotlib_figure()  # what is missing is said before anything is trained
     system = f"sanne-{recipe}"
     datasets = chosen(dataset, newcomers.DATASETS, "dataset")
-    errors = _fill(newcomers.make_cells([system], datasets, parse_settings(settings)), out, jobs, None)
+    cells = newcomers.make_cells([system], datasets, parse_settings(settings))
+    errors = _fill(cells, out, jobs, None, splits)
     found = task.of_system(newcomers.load(out), system)
     if found:
         say_paths(task.draw(found, out), False)
@@ -131,12 +141,15 @@ def _systems(model: str | None, default: Sequence[str], recipe: str) -> list[str
     return chosen_systems(model or ",".join(default), recipe)
 
 
-def _fill(cells: "Sequence[TaskCell]", out: Path, jobs: int, budget: float | None) -> list[Exception]:
-    """Run what is missing; the errors of what failed."""
+def _fill(
+    cells: "Sequence[TaskCell]", out: Path, jobs: int, budget: float | None, count: int | None
+) -> list[Exception]:
+    """Run what is missing, of the first `count` seeds or splits; the errors of what failed."""
     from sanne.experiments.task_runs import fill_tasks
 
+    some = [replace(cell, numbers=cell.numbers[:count]) for cell in cells]
     with running(out, jobs, budget) as plan:
-        return fill_tasks(cells, out, plan)
+        return fill_tasks(some, out, plan)
 
 
 def _show(task: Any, found: Sequence[Any], out: Path, as_json: bool, errors: list[Exception]) -> None:

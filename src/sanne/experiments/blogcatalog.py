@@ -12,7 +12,7 @@ from sanne.evaluate.multi_label import indicator_array, score_multilabel
 from sanne.experiments.runs import graph_of
 from sanne.experiments.table_formats import Block
 from sanne.experiments.task_runs import Measured, Parts, TaskCell, stored
-from sanne.experiments.task_tables import Column, figures_block, records, seconds_of, tried_words
+from sanne.experiments.task_tables import Column, figures_block, records, seconds_of, seeds_words, tried_words
 from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.graph.split import hide_nodes
 from sanne.seeds import numpy_stream
@@ -129,7 +129,7 @@ def notes(found: Sequence[Sequence[dict[str, Any]]]) -> list[str]:
     return [
         "F1 in percent, over all decisions (micro) and averaged over the 39 groups (macro): one-vs-rest logistic "
         "regression, each test node's number of groups known, as DeepWalk was judged. Mean and deviation over "
-        f"{SPLITS} random splits for each of {len(SEEDS)} seeds (newcomers: over seeds); C, and the candidate where "
+        f"{SPLITS} random splits for each of {seeds_words(found)} (newcomers: over seeds); C, and the candidate where "
         "there are several, chosen for every split by micro-F1 on a fifth of its train nodes. DeepWalk and node2vec "
         "have no vector for a newcomer: it gets the mean of its neighbours'. Best bold, second underlined.",
         *filter(None, [tried_words(found)]),

@@ -13,7 +13,7 @@ from sanne.experiments.result_files import DATASETS as DATASETS
 from sanne.experiments.runs import graph_of
 from sanne.experiments.table_formats import Block
 from sanne.experiments.task_runs import Measured, TaskCell, stored
-from sanne.experiments.task_tables import Column, figures_block, records, seconds_of
+from sanne.experiments.task_tables import Column, figures_block, records, seconds_of, seeds_words
 from sanne.graph.csr import FloatArray
 
 NAME = "communities"
@@ -69,8 +69,8 @@ def notes(found: Sequence[Sequence[dict[str, Any]]]) -> list[str]:
     return [
         "k-means on the directions of the vectors, the best of ten starts by its own criterion, with as many clusters "
         "as there are classes. NMI and ARI compare the clusters with the classes, modularity with the graph. No label "
-        "is used: every system has its first settings and its last epoch. Times 100, mean and deviation over seeds "
-        f"{', '.join(map(str, SEEDS))}. Best bold, second underlined."
+        "is used: every system has its first settings and its last epoch. Times 100, mean and deviation over "
+        f"{seeds_words(found)}. Best bold, second underlined."
     ]
 
 

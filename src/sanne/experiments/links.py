@@ -14,7 +14,7 @@ from sanne.evaluate.link_prediction import LinkScores, Similarity, learn_weights
 from sanne.experiments.runs import graph_of
 from sanne.experiments.table_formats import Block
 from sanne.experiments.task_runs import Measured, TaskCell, stored
-from sanne.experiments.task_tables import Column, figures_block, records, seconds_of, tried_words
+from sanne.experiments.task_tables import Column, figures_block, records, seconds_of, seeds_words, tried_words
 from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.graph.split import hold_out_edges, non_edges
 from sanne.seeds import numpy_stream
@@ -130,8 +130,8 @@ def notes(found: Sequence[Sequence[dict[str, Any]]]) -> list[str]:
         f"{TEST:.0%} of the edges are held out for test and {VALIDATION:.0%} for validation, with as many pairs that "
         "have no edge; vectors are fitted without them. A pair is scored by cosine, by dot product, or by a logistic "
         "regression on the products of coordinates, learnt from training edges: whichever has the best AUC on "
-        f"validation, as is the epoch. Percent, mean and deviation over seeds {', '.join(map(str, SEEDS))} (of split "
-        "and training); ranks (MRR, Hits) are among the pool of non-edges. Best bold, second underlined.",
+        f"validation, as is the epoch. Percent, mean and deviation over {seeds_words(found)}; "
+        "ranks (MRR, Hits) are among the pool of non-edges. Best bold, second underlined.",
         *filter(None, [tried_words(found)]),
     ]
 

@@ -76,11 +76,10 @@ def make_cells(
     systems: Sequence[str],
     datasets: Sequence[str] = DATASETS,
     changes: dict[str, Any] | None = None,
-    splits: int = NUM_SPLITS,
 ) -> list[TaskCell]:
     """A cell for every dataset and system."""
     return [
-        TaskCell(NAME, system, dataset, measure, tuple(range(splits)), changes or {})
+        TaskCell(NAME, system, dataset, measure, tuple(range(NUM_SPLITS)), changes or {})
         for dataset in datasets
         for system in systems
     ]

@@ -55,3 +55,11 @@ def tried_words(found: Sequence[Sequence[dict[str, Any]]]) -> str:
 def seconds_of(results: Sequence[dict[str, Any]]) -> list[float]:
     """Seconds of training of the first candidate that each file kept."""
     return [float(result["candidates"][0]["seconds"]) for result in results]
+
+
+def seeds_words(found: Sequence[Sequence[dict[str, Any]]]) -> str:
+    """How many seeds the figures come from; which systems have fewer."""
+    most = max(len(results) for results in found)
+    fewer = [f"{r[0]['system']} on {r[0]['dataset']} has {len(r)}" for r in found if len(r) < most]
+    words = f"{most} seed{'s' if most > 1 else ''}"
+    return f"{words} ({'; '.join(fewer)})" if fewer else words
