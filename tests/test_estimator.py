@@ -101,7 +101,7 @@ def test_fit_and_transform_read_what_load_graph_reads(fitted: SANNE) -> None:
     edges = np.array([[10, 20], [20, 30], [30, 40], [40, 10]])
     model = tiny(epochs=1).fit(edges)
     assert sorted(model.node_ids_.tolist()) == [10, 20, 30, 40]
-    assert model.transform(np.vstack([edges, [[40, 50]]]), nodes=[50]).shape == (1, 8)
+    assert model.transform(np.vstack([edges, [[40, 50]]]), nodes=[50]).shape == (1, model.embedding_.shape[1])
 
 
 # the same again

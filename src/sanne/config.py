@@ -106,6 +106,9 @@ class ObjectiveConfig:
     mask_rate: float = 0.3  # share of walk positions hidden from the student
     restart: float = 0.2  # position t of a walk counts restart x (1 - restart)^t; 0: all alike
     degree_power: float = 0.5  # the features of a visited node are divided by its degree to this power
+    # Beside the assignments a vector holds the weighted mean of its walks' features. Without attributes the features
+    # say where a node lies, finer than any clustering; `auto` has them there only.
+    features_beside: Literal["auto", "always", "never"] = "auto"
 
     def __post_init__(self) -> None:
         _check_fields(self)
@@ -199,6 +202,15 @@ class Config:
             section: dataclasses.replace(getattr(self, section), **values) for section, values in sections.items()
         }
         return dataclasses.replace(self, **changed)
+
+    def settled(self, has_attributes: bool) -> Self:
+        """These settings, or a copy where `auto` has become what nodes without attributes need.
+
+        Their features stand beside the assignments, closer to the node itself, and hubs count like others.
+        """
+        if has_attributes or self.objective.features_beside != "auto":
+            return self
+        return self.replace(features_beside="always", restart=0.5, degree_power=0.0)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Plain nested dictionaries, ready for JSON."""

@@ -51,6 +51,7 @@ def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
     """Try every stage of a fit on a part of the work, and scale it up to the whole."""
     before = peak_memory()
     feature_map, feature_seconds = _probe_features(graph, config, seed)
+    config = config.settled(has_attributes=feature_map.name != "structure")
     features = np.random.default_rng(seed).standard_normal((graph.num_nodes, feature_map.width), np.float32)
     model = WalkModel(config, width=feature_map.width, num_nodes=graph.num_nodes, seed=seed)
     stages = {"features": feature_seconds}

@@ -13,17 +13,15 @@ from sklearn.metrics import f1_score
 
 from sanne.errors import InputError
 from sanne.evaluate.logistic import fit_one_vs_rest, fit_softmax
+from sanne.evaluate.multi_label import classify_multilabel, score_multilabel, top_labels
 from sanne.evaluate.node_classification import (
     C_GRID,
     SplitScore,
     classify,
-    classify_multilabel,
     paired_t_test,
     score_arrays,
-    score_multilabel,
     score_split,
     summarise,
-    top_labels,
 )
 
 Arrays = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]

@@ -78,7 +78,7 @@ def test_parts_that_do_not_fit_together_are_refused() -> None:
     ):
         fitted = fit_features(graph(**node_data), FeatureConfig(features=wanted, feature_dim=3), 0)  # type: ignore[arg-type]
         description, arrays = fitted.state()
-        name = "mean" if fitted.name == "given" else "idf"
+        name = {"given": "mean", "tfidf": "idf", "structure": "idf"}[fitted.name]
         with pytest.raises(InputError):
             restore_features(fitted.name, description, arrays | {name: arrays[name][:-1]})
 

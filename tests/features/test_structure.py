@@ -1,13 +1,15 @@
 """Structural features: a node without attributes is described by its neighbours, new nodes too."""
 
 import numpy as np
+import pytest
 
 from planted import planted_graph
 from sanne.config import FeatureConfig
-from sanne.features.structure import NeighbourProfile
+from sanne.features import walk_profile
+from sanne.features.structure import StructureMap
 from sanne.graph.csr import Graph
 
-CONFIG = FeatureConfig(features="structure", feature_dim=6)
+CONFIG = FeatureConfig(features="structure", feature_dim=12)  # six for each view
 
 
 def bare(seed: int = 0) -> Graph:
@@ -29,7 +31,7 @@ def grown(graph: Graph, links: dict[str, list[str]]) -> Graph:
 
 def test_groups_show_in_the_vectors() -> None:
     graph = bare()
-    vectors = NeighbourProfile.fit(graph, CONFIG, 0).transform(graph)
+    vectors = StructureMap.fit(graph, CONFIG, 0).transform(graph)
     assert graph.labels is not None
     same = graph.labels[:, None] == graph.labels[None]
     cosine = vectors @ vectors.T
@@ -38,14 +40,14 @@ def test_groups_show_in_the_vectors() -> None:
 
 def test_a_node_alone_gets_the_row_it_gets_among_all() -> None:
     graph = bare()
-    fitted = NeighbourProfile.fit(graph, CONFIG, 0)
+    fitted = StructureMap.fit(graph, CONFIG, 0)
     together = fitted.transform(graph)
     assert np.allclose(fitted.transform(graph, np.array([8, 2])), together[[8, 2]], atol=1e-6)
 
 
 def test_a_new_node_is_described_by_its_links_to_known_nodes() -> None:
     graph = bare()
-    fitted = NeighbourProfile.fit(graph, CONFIG, 0)
+    fitted = StructureMap.fit(graph, CONFIG, 0)
     assert graph.labels is not None
     friends = graph.node_ids[graph.labels == 1][:5].tolist()
     bigger = grown(graph, {"new": friends, "newer": ["new"], "alone": []})
@@ -59,7 +61,7 @@ def test_a_new_node_is_described_by_its_links_to_known_nodes() -> None:
 
 def test_nodes_are_known_by_id_not_by_row() -> None:
     graph = bare()
-    fitted = NeighbourProfile.fit(graph, CONFIG, 0)
+    fitted = StructureMap.fit(graph, CONFIG, 0)
     order = np.random.default_rng(0).permutation(graph.num_nodes)
     assert np.allclose(fitted.transform(graph.subgraph(order)), fitted.transform(graph)[order], atol=1e-5)
 
@@ -69,7 +71,7 @@ def test_integer_ids_written_as_text_are_the_same_nodes() -> None:
     numbers = Graph(graph.indptr, graph.indices, None, np.arange(graph.num_nodes))
     names = Graph(graph.indptr, graph.indices, None, np.arange(graph.num_nodes).astype(str).astype(object))
     for first, second in ((numbers, names), (names, numbers)):
-        fitted = NeighbourProfile.fit(first, CONFIG, 0)
+        fitted = StructureMap.fit(first, CONFIG, 0)
         assert np.array_equal(fitted.transform(first), fitted.transform(second))
         assert fitted.transform(second).any()
 
@@ -78,7 +80,30 @@ def test_weights_and_direction_do_not_matter() -> None:
     plain = Graph.from_edges([0, 1, 2, 0], [1, 2, 3, 3], node_ids=[0, 1, 2, 3])
     heavy = Graph.from_edges([0, 1, 2, 0], [1, 2, 3, 3], [1, 5, 2, 9], node_ids=[0, 1, 2, 3])
     directed = Graph.from_edges([0, 1, 2, 0], [1, 2, 3, 3], node_ids=[0, 1, 2, 3], directed=True)
-    fitted = NeighbourProfile.fit(plain, CONFIG, 0)
+    fitted = StructureMap.fit(plain, CONFIG, 0)
     expected = fitted.transform(plain)
     assert np.array_equal(fitted.transform(heavy), expected)
     assert np.array_equal(fitted.transform(directed), expected)
+
+
+def test_small_components_do_not_take_up_all_columns() -> None:
+    graph = bare()
+    n = graph.num_nodes
+    sources = np.repeat(np.arange(n), np.diff(graph.indptr)).tolist() + list(range(n, n + 60, 2))
+    targets = graph.indices.tolist() + list(range(n + 1, n + 61, 2))  # thirty pairs that know nobody else
+    patched = Graph.from_edges(sources, targets, node_ids=np.arange(n + 60))
+    vectors = StructureMap.fit(patched, CONFIG, 0).transform(patched)[:n, 6:]  # where walks lead
+    assert graph.labels is not None
+    same = graph.labels[:, None] == graph.labels[None]
+    cosine = vectors @ vectors.T
+    assert cosine[same].mean() > cosine[~same].mean() + 0.1
+
+
+def test_many_nodes_are_read_by_a_few_eigenvectors_as_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = bare()
+    exact = StructureMap.fit(graph, CONFIG, 0).transform(graph)
+    monkeypatch.setattr(walk_profile, "_DENSE", 10)
+    monkeypatch.setattr(walk_profile, "_RANK", 40)
+    few = StructureMap.fit(graph, CONFIG, 0).transform(graph)
+    cosine = (exact[:, 6:] @ exact[:, 6:].T, few[:, 6:] @ few[:, 6:].T)
+    assert np.corrcoef(cosine[0].ravel(), cosine[1].ravel())[0, 1] > 0.8

@@ -177,3 +177,26 @@ def test_restart_weights_fall_and_sum_to_one() -> None:
 def test_a_hub_counts_less_and_a_lonely_node_counts_as_one_neighbour() -> None:
     assert visit_weights(np.array([0, 1, 4, 100]), 0.5).tolist() == pytest.approx([1, 1, 0.5, 0.1])
     assert visit_weights(np.array([3, 9]), 0.0).tolist() == [1, 1]
+
+
+def test_features_stand_beside_the_assignments_where_asked_for() -> None:
+    config = tiny_config(features_beside="always", walk_length=3)
+    model = WalkModel(config, width=12, num_nodes=9, seed=0).eval()
+    plain = WalkModel(tiny_config(walk_length=3), width=12, num_nodes=9, seed=0).eval()
+    features = torch.randn(4, 3, 12, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        vectors, assigned = model(features), plain(features)
+    assert vectors.shape == (4, model.vector_dim) == (4, plain.vector_dim + 12)
+    assert torch.allclose(vectors[:, :-12], assigned)
+    expected = (0.2 * features[:, 0] + 0.16 * features[:, 1]) + 0.64 * features[:, 2]
+    assert torch.allclose(vectors[:, -12:], expected, atol=1e-6)
+
+
+def test_doubt_is_what_the_largest_shares_leave() -> None:
+    config = tiny_config(cluster_sizes=(4,), cluster_seeds=2)
+    model = WalkModel(config, width=12, num_nodes=9, seed=0)
+    sure = np.sqrt(np.array([[1, 0, 0, 0, 0, 0, 1, 0]]) / 2).astype(np.float32)
+    torn = np.sqrt(np.array([[0.5, 0.5, 0, 0, 0.25, 0.25, 0.25, 0.25]]) / 2).astype(np.float32)
+    assert model.doubt(np.concatenate([sure, torn])) == pytest.approx([0.0, 1 - (0.5 + 0.25) / 2])
+    table = WalkModel(tiny_config(objective="neighbours"), width=12, num_nodes=9, seed=0)
+    assert table.doubt(sure) is None

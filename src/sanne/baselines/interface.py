@@ -14,6 +14,8 @@ class Snapshot:
     epoch: int
     present: Callable[[], FloatArray]  # vectors of the training graph's nodes, in its order
     new: Callable[[Graph, IntArray], FloatArray]  # vectors of nodes of a larger graph, by index
+    # how unsure those are, by name of the measure, where a system can tell
+    unsure: Callable[[Graph, IntArray], dict[str, FloatArray]] | None = None
 
 
 class System(Protocol):

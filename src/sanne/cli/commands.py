@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from sanne.cli.options import Json, Seed, Sets, notes, parse_settings, plain, print_json, print_pairs, show
-from sanne.cli.reproduce import reproduce_app
+from sanne.cli.tasks import reproduce_app
 from sanne.config import BuildConfig
 from sanne.errors import InputError, SanneError
 

@@ -37,7 +37,7 @@ RESULTS = Path("results")
 
 
 @contextlib.contextmanager
-def _running(out: Path, jobs: int, budget: float | None) -> Iterator["Plan"]:
+def running(out: Path, jobs: int, budget: float | None) -> Iterator["Plan"]:
     """A plan whose news are shown; Ctrl-C leaves a word about what is kept."""
     from sanne.experiments.pool import Plan
 
@@ -76,7 +76,7 @@ def table2(
         features_from=features_from,
         changes=parse_settings(settings),
     )
-    with _running(out, jobs, budget) as plan:
+    with running(out, jobs, budget) as plan:
         rows, errors = table.run_rows(cells, out, plan)
     if as_json:
         print_json({"rows": [row.to_dict() for row in rows]})
@@ -126,7 +126,7 @@ def table3(
 
     columns = (dataset.split(",") if dataset else DATASETS, setting.split(",") if setting else SETTINGS)
     cells = table.make_cells(recipe, *columns, seed=seed, changes=parse_settings(settings))
-    with _running(out, jobs, budget) as plan:
+    with running(out, jobs, budget) as plan:
         errors = fill(cells, out, plan)
     found = table.ablations(recipe, out, *columns)
     if as_json:
@@ -157,7 +157,7 @@ def figure2(
     matplotlib_figure(), tsne_package()  # what is missing is said before anything is trained
     cells = figure.make_cells(recipe, dataset, seed=seed, changes=parse_settings(settings))
     maps = [figure.make_map(cell, out, split) for cell in cells]
-    _say_paths(figure.draw(maps, out), as_json)
+    say_paths(figure.draw(maps, out), as_json)
 
 
 @reproduce_app.command()
@@ -190,11 +190,11 @@ def figure3(
         seed=seed,
         changes=parse_settings(settings),
     )
-    with _running(out, jobs, budget) as plan:
+    with running(out, jobs, budget) as plan:
         errors = fill(cells, out, plan)
     found = figure.stored(cells, out)
     if found:
-        _say_paths(figure.draw(recipe, found, out), as_json)
+        say_paths(figure.draw(recipe, found, out), as_json)
     if errors:
         raise errors[0]
 
@@ -218,7 +218,8 @@ def report(
     notes.print(f"{page}: wrote {', '.join(filled)}", markup=False)
 
 
-def _say_paths(paths: list[Path], as_json: bool) -> None:
+def say_paths(paths: list[Path], as_json: bool) -> None:
+    """Name the pictures that were written."""
     if as_json:
         print_json({"pictures": [str(path) for path in paths]})
         return

@@ -10,6 +10,7 @@ import scipy.stats
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from sanne.errors import InputError
+from sanne.evaluate.logistic import calm_threads, fit_one_vs_rest
 
 Similarity = Literal["cosine", "dot"]
 _PAIRS_AT_ONCE = 100_000
@@ -35,6 +36,7 @@ def score_links(
     negatives: npt.ArrayLike,
     *,
     similarity: Similarity = "cosine",
+    weights: npt.ArrayLike | None = None,
     hits_at: Sequence[int] = (1, 10, 50),
 ) -> LinkScores:
     """Score node pairs by the similarity of their vectors.
@@ -42,6 +44,7 @@ def score_links(
     positives: (m, 2) node indices of held-out edges.
     negatives: pairs that are not edges. Either (count, 2), one pool among which each edge is ranked, or
         (m, count, 2), where each edge has rivals of its own. Equal scores share their ranks.
+    weights: (dim,), of the coordinates in the similarity; all alike by default.
 
     >>> score_links(vectors, held_out, non_edges).auc
     """
@@ -57,8 +60,9 @@ def score_links(
         rows = rows / np.where(lengths > 0, lengths, 1)
     elif similarity != "dot":
         raise InputError(f"unknown similarity {similarity!r}: choose cosine or dot")
-    high = _similarities(rows, edges)
-    low = _similarities(rows, rivals.reshape(-1, 2)).reshape(rivals.shape[:-1])
+    weighted = rows if weights is None else rows * np.asarray(weights, np.float64)
+    high = _similarities(rows, weighted, edges)
+    low = _similarities(rows, weighted, rivals.reshape(-1, 2)).reshape(rivals.shape[:-1])
     truth = np.repeat([1, 0], [high.size, low.size])
     scores = np.concatenate([high, low.ravel()])
     ranks = _ranks_in_pool(high, low) if low.ndim == 1 else _ranks_in_rows(high, low)
@@ -70,9 +74,35 @@ def score_links(
     )
 
 
-def _similarities(rows: npt.NDArray[Any], pairs: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+def learn_weights(
+    vectors: npt.ArrayLike,
+    positives: npt.ArrayLike,
+    negatives: npt.ArrayLike,
+    validation: tuple[npt.ArrayLike, npt.ArrayLike],
+    *,
+    Cs: Sequence[float] = (0.01, 0.1, 1.0, 10.0),
+) -> npt.NDArray[np.float64]:
+    """Weights of coordinates, (dim,), for `score_links`: a logistic regression on products of coordinates.
+
+    It is learnt from training edges and non-edges, as node2vec was judged; `validation` pairs choose C by AUC.
+
+    >>> weights = learn_weights(vectors, edges, non_edges, (val_edges, val_non_edges))
+    """
+    rows = np.asarray(vectors, np.float64)
+    edges, others = (_pairs(pairs, len(rows), "training pairs") for pairs in (positives, negatives))
+    pairs = np.concatenate([edges, others])
+    products = rows[pairs[:, 0]] * rows[pairs[:, 1]]
+    scale = products.std() or 1.0
+    truth = np.repeat([1, 0], [len(edges), len(others)])
+    with calm_threads(products):
+        weights = fit_one_vs_rest(products / scale, truth[:, None], Cs).weights[:, :, 0]  # (C, dim)
+    aucs = [score_links(rows, *validation, similarity="dot", weights=each).auc for each in weights]
+    return np.asarray(weights[int(np.argmax(aucs))])
+
+
+def _similarities(rows: npt.NDArray[Any], weighted: npt.NDArray[Any], pairs: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
     parts = [pairs[start : start + _PAIRS_AT_ONCE] for start in range(0, len(pairs), _PAIRS_AT_ONCE)]
-    values = [np.einsum("nd,nd->n", rows[part[:, 0]], rows[part[:, 1]]) for part in parts]
+    values = [np.einsum("nd,nd->n", rows[part[:, 0]], weighted[part[:, 1]]) for part in parts]
     return np.concatenate(values)
 
 

@@ -11,7 +11,8 @@ from sanne.errors import InputError
 from sanne.estimator import SANNE
 from sanne.evaluate.clustering import score_communities
 from sanne.evaluate.link_prediction import score_links
-from sanne.evaluate.node_classification import classify, classify_multilabel
+from sanne.evaluate.multi_label import classify_multilabel
+from sanne.evaluate.node_classification import classify
 from sanne.experiments.model_source import ModelSource
 from sanne.graph.csr import Graph
 from sanne.graph.formats.label_table import read_label_table

@@ -12,10 +12,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
 from sanne.errors import SanneError
 from sanne.experiments.result_files import Cell
-from sanne.experiments.runs import Clock, Piece, missing_pieces, run_piece
+from sanne.experiments.runs import Clock, missing_pieces
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +49,24 @@ class Plan:
     clock: Clock = time.monotonic
 
 
+class Piece(Protocol):
+    """Some work that leaves files; its text names it."""
+
+    @property
+    def cell(self) -> Any:
+        """The cell of a table that it belongs to; pieces of one cell take about as long."""
+        ...
+
+    @property
+    def candidates(self) -> int:
+        """How many settings there are to choose from."""
+        ...
+
+    def run(self, out: Path, share: float | None, *, progress: bool | None = False, clock: Clock = ...) -> None:
+        """Do it within `share` seconds, with the first candidate at least."""
+        ...
+
+
 def fill(cells: Sequence[Cell], out: Path, plan: Plan) -> list[Exception]:
     """Run what is missing of the cells; a piece that fails does not stop the others, its error is returned."""
     pieces: list[Piece] = []
@@ -56,10 +75,16 @@ def fill(cells: Sequence[Cell], out: Path, plan: Plan) -> list[Exception]:
         pieces += missing
         if plan.budget is not None and unsearched:
             plan.watch(News(f"{cell}: {unsearched} splits stay as they are; to search more, delete {cell.folder(out)}"))
+    return run_pieces(pieces, out, plan)
+
+
+def run_pieces(pieces: Sequence[Piece], out: Path, plan: Plan) -> list[Exception]:
+    """Run pieces as the plan says; the errors of those that failed."""
+    waiting = list(pieces)
     if plan.budget is not None:  # what has no grid first: then it is known how much time the searches may take
-        pieces.sort(key=lambda piece: piece.candidates > 1)
-    crew = _Crew(pieces, out, plan)
-    if plan.jobs > 1 and len(pieces) > 1:
+        waiting.sort(key=lambda piece: piece.candidates > 1)
+    crew = _Crew(waiting, out, plan)
+    if plan.jobs > 1 and len(waiting) > 1:
         crew.run_in_processes()
     else:
         crew.run_here()
@@ -85,7 +110,7 @@ class _Crew:
         while self._waiting:
             piece, share = self._next()
             try:
-                run_piece(piece, self.out, share, progress=self.plan.progress, clock=self.plan.clock)
+                piece.run(self.out, share, progress=self.plan.progress, clock=self.plan.clock)
             except Exception as error:
                 self._failed(piece, error)
             self._ended(piece)
@@ -110,7 +135,7 @@ class _Crew:
         while self._waiting or futures:
             while self._waiting and len(futures) < self.plan.jobs:
                 piece, share = self._next()
-                futures[pool.submit(run_piece, piece, self.out, share)] = piece
+                futures[pool.submit(piece.run, self.out, share)] = piece
             for future in wait(futures, return_when=FIRST_COMPLETED).done:
                 piece = futures.pop(future)
                 error = future.exception()

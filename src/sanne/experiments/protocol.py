@@ -1,5 +1,6 @@
 """The paper's protocol: ten splits, transductive or inductive, the epoch and C chosen on validation alone."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -8,7 +9,7 @@ import numpy as np
 from sanne.baselines.interface import Classifier, Labelled, Snapshot, System
 from sanne.datasets import Splits
 from sanne.errors import InputError
-from sanne.evaluate.node_classification import score_arrays, score_split
+from sanne.evaluate.node_classification import Prediction, predict_arrays, score_split
 from sanne.graph.csr import Graph, IntArray
 from sanne.graph.split import hide_nodes
 from sanne.model.artifact import versions
@@ -40,23 +41,31 @@ class SplitResult:
         return asdict(self)
 
 
-class _Best:
+# Called in the inductive setting with each state that is the best so far, and what it says of the test nodes.
+Watch = Callable[[Snapshot, Prediction], None]
+
+
+class Best:
     """The best candidate so far on one split, by validation accuracy; test is scored but never compared."""
 
     def __init__(self) -> None:
         self.val, self.test = -1.0, -1.0
         self.C: float | None = None
         self.epoch = 0
+        self.predicted: IntArray | None = None  # classes of the test nodes, in the inductive setting
 
-    def offer(self, val: float, test: float, C: float | None, epoch: int) -> None:
-        if val > self.val:
-            self.val, self.test, self.C, self.epoch = val, test, C, epoch
+    def offer(self, val: float, test: float, C: float | None, epoch: int, predicted: IntArray | None = None) -> bool:
+        """Take a candidate if it is better; whether it was."""
+        if val <= self.val:
+            return False
+        self.val, self.test, self.C, self.epoch, self.predicted = val, test, C, epoch, predicted
+        return True
 
 
-def transductive(system: System, graph: Graph, splits: Splits, seed: int) -> tuple[list[_Best], float]:
+def transductive(system: System, graph: Graph, splits: Splits, seed: int) -> tuple[list[Best], float]:
     """All nodes are there in training, so that one training serves all splits."""
     labels = _labels(graph)
-    best = [_Best() for _ in range(len(splits))]
+    best = [Best() for _ in range(len(splits))]
 
     def consider(snapshot: Snapshot) -> None:
         vectors = snapshot.present()
@@ -76,7 +85,7 @@ def classes(
     setting: Setting,
     seed: int,
     features_from: FeaturesFrom,
-) -> tuple[_Best, float]:
+) -> tuple[Best, float]:
     """One split of a system that is trained on classes; inductive as below."""
     labels, test = _labels(graph), splits.test[number]
     present = np.arange(graph.num_nodes)
@@ -94,20 +103,26 @@ def classes(
     else:
         fitted, seconds = system.fit_classes(graph, train, val, seed, None)
         judged, found = fitted.present(val.nodes), fitted.present(test)
-    best = _Best()
-    best.offer(_accuracy(judged, val.classes), _accuracy(found, labels[test]), None, fitted.epoch)
+    best = Best()
+    best.offer(_accuracy(judged, val.classes), _accuracy(found, labels[test]), None, fitted.epoch, found)
     return best, seconds
 
 
 def inductive(
-    system: System, graph: Graph, splits: Splits, number: int, seed: int, features_from: FeaturesFrom = "present"
-) -> tuple[_Best, float]:
+    system: System,
+    graph: Graph,
+    splits: Splits,
+    number: int,
+    seed: int,
+    features_from: FeaturesFrom = "present",
+    watch: Watch | None = None,
+) -> tuple[Best, float]:
     """The split's test nodes, their edges and their texts are gone before anything is fitted, then arrive."""
     labels = _labels(graph)
     test = splits.test[number]
     present = np.setdiff1d(np.arange(graph.num_nodes), test)
     train_graph = hide_nodes(graph, test)
-    best = _Best()
+    best = Best()
 
     def rows(nodes: IntArray) -> IntArray:
         return np.searchsorted(present, nodes)
@@ -115,7 +130,7 @@ def inductive(
     def consider(snapshot: Snapshot) -> None:
         vectors = snapshot.present()
         train, val = splits.train[number], splits.val[number]
-        score = score_arrays(
+        found = predict_arrays(
             vectors[rows(train)],
             labels[train],
             vectors[rows(val)],
@@ -123,7 +138,9 @@ def inductive(
             snapshot.new(graph, test),
             labels[test],
         )
-        best.offer(score.val, score.test, score.C, snapshot.epoch)
+        score = found.score
+        if best.offer(score.val, score.test, score.C, snapshot.epoch, found.labels) and watch is not None:
+            watch(snapshot, found)
 
     seconds = system.fit(train_graph, seed, graph if features_from == "all" else None, consider)
     return best, seconds
@@ -140,7 +157,7 @@ def results_of(
     features_from: FeaturesFrom,
 ) -> list[SplitResult]:
     """Run a system on some splits of a dataset."""
-    pairs: list[tuple[_Best, float]]
+    pairs: list[tuple[Best, float]]
     if isinstance(system, Classifier):
         pairs = [classes(system, graph, splits, number, setting, seed, features_from) for number in numbers]
     elif setting == "transductive":

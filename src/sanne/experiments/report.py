@@ -3,10 +3,23 @@
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from sanne.atomic import replaced_file
 from sanne.errors import InputError
-from sanne.experiments import figure2, figure3, table1, table2, table3
+from sanne.experiments import (
+    blogcatalog,
+    communities,
+    figure2,
+    figure3,
+    links,
+    neighbours,
+    newcomers,
+    spread,
+    table1,
+    table2,
+    table3,
+)
 from sanne.experiments.table_formats import markdown
 
 NOTHING = "No results yet.\n"
@@ -23,6 +36,11 @@ def write_report(page: Path, out: Path, recipe: str = "best") -> list[str]:
         "table3": lambda: _table3(out),
         "figure2": lambda: _figure2(out, recipe, page.parent),
         "figure3": lambda: _figure3(out, recipe, page.parent),
+        "links": lambda: _task(links, links.load(out)),
+        "communities": lambda: _task(communities, communities.load(out)),
+        "blogcatalog": lambda: _task(blogcatalog, blogcatalog.load(out)),
+        "neighbours": lambda: _task(neighbours, newcomers.load(out)),
+        "spread": lambda: _spread(out, recipe, page.parent),
     }
     filled = []
     for name, content in sections.items():
@@ -68,3 +86,15 @@ def _figure3(out: Path, recipe: str, folder: Path) -> str:
         return NOTHING
     figure3.draw(recipe, found, folder)
     return "![Validation accuracy by number of layers, heads and walks](figure3.png)\n"
+
+
+def _task(task: Any, found: list[Any]) -> str:
+    return markdown(task.blocks(found), task.notes(found)) if found else NOTHING
+
+
+def _spread(out: Path, recipe: str, folder: Path) -> str:
+    found = spread.of_system(newcomers.load(out), f"sanne-{recipe}")
+    if not found:
+        return NOTHING
+    spread.draw(found, folder)
+    return f"![Accuracy of newcomers by quarters of spread and of doubt](spread.png)\n\n{_task(spread, found)}"

@@ -84,8 +84,12 @@ def finished(path: Path, cell: Cell, splits_source: str, grid: Sequence[dict[str
     wanted = {"seed": cell.seed, "splits_source": splits_source, "features_from": cell.features_used}
     if any(found.get(name) != value for name, value in wanted.items()):
         return None
-    kept = found.get("settings", {})
-    return found if any(_with_later_settings(kept, settings) == settings for settings in grid) else None
+    return found if is_in_grid(found.get("settings", {}), grid) else None
+
+
+def is_in_grid(kept: dict[str, Any], grid: Sequence[dict[str, Any]]) -> bool:
+    """Whether settings from a file are those of a candidate (each `plain`)."""
+    return any(_with_later_settings(kept, settings) == settings for settings in grid)
 
 
 def twin(out: Path, cell: Cell, number: int, splits_source: str, settings: dict[str, Any]) -> dict[str, Any] | None:

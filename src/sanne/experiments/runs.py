@@ -30,11 +30,23 @@ class Piece:
             return f"{self.cell}: split {self.numbers[0]}"
         return f"{self.cell}: {len(self.numbers)} splits"
 
+    def run(
+        self, out: Path, share: float | None, *, progress: bool | None = False, clock: Clock = time.monotonic
+    ) -> None:
+        """See `run_piece`."""
+        run_piece(self, out, share, progress=progress, clock=clock)
+
+
+@functools.cache
+def graph_of(dataset: str) -> Graph:
+    """A dataset that may have no splits; it stays in memory."""
+    return load_dataset(dataset)
+
 
 @functools.cache
 def data_of(dataset: str) -> tuple[Graph, Splits]:
     """A dataset and its splits; they stay in memory."""
-    return load_dataset(dataset), load_splits(dataset)
+    return graph_of(dataset), load_splits(dataset)
 
 
 def missing_pieces(cell: Cell, out: Path) -> tuple[list[Piece], int]:

@@ -27,7 +27,7 @@ from sanne.baselines.walk_mean import WalkMean
 from sanne.config import RECIPES, Config, recipe_config
 from sanne.errors import InputError
 from sanne.graph.csr import FloatArray, Graph, IntArray
-from sanne.infer.embed import embed, embed_present
+from sanne.infer.embed import Embedding, embed, embed_present
 from sanne.model.artifact import Artifact
 from sanne.train.fit import fit_model
 from sanne.train.loop import Run
@@ -121,10 +121,20 @@ class SanneSystem:
 
 
 def _snapshot(artifact: Artifact, graph: Graph, epoch: int) -> Snapshot:
-    def new(larger: Graph, nodes: IntArray) -> FloatArray:
-        return embed(artifact, larger, larger.node_ids[np.asarray(nodes)], progress=False).vectors
+    def read(larger: Graph, nodes: IntArray) -> Embedding:
+        return embed(artifact, larger, larger.node_ids[np.asarray(nodes)], progress=False)
 
-    return Snapshot(epoch, present=lambda: embed_present(artifact, graph, progress=False).vectors, new=new)
+    def unsure(larger: Graph, nodes: IntArray) -> dict[str, FloatArray]:
+        found = read(larger, nodes)
+        doubt = artifact.model.doubt(found.vectors)
+        return {"spread": found.spread, **({} if doubt is None else {"doubt": doubt})}
+
+    return Snapshot(
+        epoch,
+        present=lambda: embed_present(artifact, graph, progress=False).vectors,
+        new=lambda larger, nodes: read(larger, nodes).vectors,
+        unsure=unsure,
+    )
 
 
 def _differ(one: Any, other: Any) -> bool:

@@ -8,7 +8,7 @@ from sanne.config import FeatureConfig
 from sanne.errors import InputError
 from sanne.features.attributes import Standardised
 from sanne.features.doc2vec import Doc2VecMap
-from sanne.features.structure import NeighbourProfile
+from sanne.features.structure import StructureMap
 from sanne.features.text import TfidfSVD
 from sanne.graph.csr import FloatArray, Graph, IntArray
 
@@ -28,7 +28,7 @@ class FeatureMap(Protocol):
         ...
 
 
-_MAPS: dict[str, Any] = {kind.name: kind for kind in (TfidfSVD, Doc2VecMap, Standardised, NeighbourProfile)}
+_MAPS: dict[str, Any] = {kind.name: kind for kind in (TfidfSVD, Doc2VecMap, Standardised, StructureMap)}
 
 
 def choose_features(graph: Graph, config: FeatureConfig) -> str:

@@ -1,9 +1,12 @@
-"""Vectors for nodes that have no attributes: a node's neighbours stand in for its words.
+"""Vectors for nodes that have no attributes, from two views: who a node's neighbours are, and where its walks lead.
 
-Each row lists a node and its neighbours, by the ids known in fit; TF-IDF and an SVD turn it into a vector.
-A node that arrives later is described by its links to known nodes, through the same map.
+The first takes the neighbours (and the node itself) as words: TF-IDF and an SVD, fine where a graph is a patchwork of
+small groups. The second is what DeepWalk factorises (`walk_profile.py`), better where groups are large and mixed.
+Each has half of the `feature_dim` columns. A node that arrives later is described by its links to known nodes, through
+the same maps.
 """
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,61 +15,89 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from sanne.config import FeatureConfig
+from sanne.errors import InputError
 from sanne.features.text import check_components, fit_components, project
+from sanne.features.walk_profile import WalkProfile
 from sanne.graph.csr import FloatArray, Graph, IntArray
 
 
-class NeighbourProfile:
+class StructureMap:
     """A fitted map from a node's known neighbours to a dense vector (zero where none is known)."""
 
     name = "structure"
 
-    def __init__(self, known_ids: list[Any], idf: FloatArray, components: FloatArray, feature_scale: float) -> None:
+    def __init__(
+        self,
+        known_ids: list[Any],
+        idf: FloatArray,
+        components: FloatArray,
+        walks: WalkProfile,
+        feature_scale: float,
+    ) -> None:
         check_components(idf, components, known_ids)
+        if walks.num_known != len(known_ids):
+            raise InputError(f"{len(known_ids)} known nodes but walk profiles over {walks.num_known}")
         self._known_ids = known_ids
         self._idf = idf  # (known nodes,)
-        self._components = components  # (known nodes, width)
+        self._components = components  # (known nodes, width of the first view)
+        self._walks = walks
         self._scale = feature_scale
-        self.width = int(components.shape[1])
+        self.width = int(components.shape[1]) + walks.width
 
     @classmethod
     def fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> Self:
-        """Learn the components of the neighbour lists of a graph."""
+        """Fit both views on a graph."""
         known = graph.node_ids.tolist()
-        idf, components = fit_components(_profiles(graph, None, known), config, seed)
-        return cls(known, idf, components, config.feature_scale)
+        links = _links(graph, None)
+        half = replace(config, feature_dim=max(1, config.feature_dim // 2))
+        idf, components = fit_components(_with_itself(links, None), half, seed)
+        walks = WalkProfile.fit(links, half.feature_dim, seed)
+        return cls(known, idf, components, walks, config.feature_scale)
 
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
         """Vectors of some nodes (all by default), (count, width)."""
-        return project(_profiles(graph, nodes, self._known_ids), self._idf, self._components, self._scale)
+        links, known = _links(graph, nodes), _to_known(graph, self._known_ids)
+        words = (_with_itself(links, nodes) @ known).tocsr()
+        share = self._scale * 0.5**0.5
+        near = project(words, self._idf, self._components, share)
+        return np.concatenate([near, np.float32(share) * self._walks.transform((links @ known).tocsr())], axis=1)
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
         """What must be saved: a JSON part and an array part."""
-        description = {"known_ids": self._known_ids, "feature_scale": self._scale}
-        return description, {"idf": self._idf, "components": self._components}
+        walks, parts = self._walks.state()
+        description = {"known_ids": self._known_ids, "feature_scale": self._scale, "walks": walks}
+        arrays = {"idf": self._idf, "components": self._components}
+        return description, arrays | {f"walks/{name}": part for name, part in parts.items()}
 
     @classmethod
     def from_state(cls, description: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:
         """The reverse of `state`."""
-        return cls(description["known_ids"], arrays["idf"], arrays["components"], float(description["feature_scale"]))
+        parts = {name.removeprefix("walks/"): part for name, part in arrays.items() if name.startswith("walks/")}
+        walks = WalkProfile.from_state(description["walks"], parts)
+        scale = float(description["feature_scale"])
+        return cls(description["known_ids"], arrays["idf"], arrays["components"], walks, scale)
 
 
-def _profiles(graph: Graph, nodes: IntArray | None, known_ids: list[Any]) -> Any:
-    """A CSR matrix (nodes, known nodes): one for the node itself and for each neighbour."""
-    chosen = np.arange(graph.num_nodes) if nodes is None else np.asarray(nodes)
-    neighbours = graph.adjacency("both").to_scipy()[chosen]
-    neighbours.data = np.ones_like(neighbours.data)
-    itself = sp.csr_matrix((np.ones(len(chosen), np.float32), (np.arange(len(chosen)), chosen)), neighbours.shape)
-    profile = neighbours + itself
+def _links(graph: Graph, nodes: IntArray | None) -> Any:
+    """A CSR matrix (nodes, all nodes): one for each neighbour, whatever the weight and direction of its edge."""
+    links = graph.adjacency("both").to_scipy()
+    links = links if nodes is None else links[np.asarray(nodes)]
+    return sp.csr_matrix((np.ones(links.nnz, np.float32), links.indices, links.indptr), links.shape)
+
+
+def _with_itself(links: Any, nodes: IntArray | None) -> Any:
+    """The links, and one for the node itself."""
+    chosen = np.arange(links.shape[0]) if nodes is None else np.asarray(nodes)
+    itself = sp.csr_matrix((np.ones(len(chosen), np.float32), (np.arange(len(chosen)), chosen)), links.shape)
+    return links + itself
+
+
+def _to_known(graph: Graph, known_ids: list[Any]) -> Any:
+    """A CSR matrix (nodes, known nodes): one where a node of this graph is a known one."""
     same_kind = graph.has_integer_ids == (bool(known_ids) and isinstance(known_ids[0], int))
     known = pa.array(known_ids if same_kind else [str(item) for item in known_ids])
     here = pa.array(graph.node_ids if same_kind else graph.node_ids.astype(str))
     column = pc.fill_null(pc.index_in(here, known), -1).to_numpy(zero_copy_only=False)
-    to_known = sp.csr_matrix(
-        (
-            np.ones(int((column >= 0).sum()), np.float32),
-            (np.flatnonzero(column >= 0), column[column >= 0]),
-        ),
-        shape=(graph.num_nodes, len(known_ids)),
-    )
-    return (profile @ to_known).tocsr()
+    found = np.flatnonzero(column >= 0)
+    ones = np.ones(len(found), np.float32)
+    return sp.csr_matrix((ones, (found, column[found])), shape=(graph.num_nodes, len(known_ids)))

@@ -28,10 +28,7 @@ def hold_out_edges(graph: Graph, fraction: float, seed: int) -> tuple[Graph, Int
     """
     if not 0 < fraction < 1:
         raise InputError(f"fraction must lie between 0 and 1, not {fraction}")
-    sources = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr))
-    targets = graph.indices.astype(np.int64)
-    once = np.ones(len(sources), bool) if graph.directed else sources < targets
-    pairs = np.column_stack([sources[once], targets[once]])
+    pairs, once = _edges_once(graph)
     count = round(fraction * len(pairs))
     if count == 0:
         raise InputError(f"{fraction:g} of {len(pairs)} edges is less than one edge: hide more")
@@ -47,11 +44,20 @@ def hold_out_edges(graph: Graph, fraction: float, seed: int) -> tuple[Graph, Int
         texts=graph.texts,
         labels=graph.labels,
     )
-    return train, pairs[held], _non_edges(graph, pairs, count, stream)
+    return train, pairs[held], non_edges(graph, count, stream)
 
 
-def _non_edges(graph: Graph, pairs: IntArray, count: int, stream: np.random.Generator) -> IntArray:
-    """Distinct pairs without an edge, drawn uniformly."""
+def _edges_once(graph: Graph) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+    """Every edge as a pair (m, 2), undirected ones once, and which arcs of the graph these are."""
+    sources = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr))
+    targets = graph.indices.astype(np.int64)
+    once = np.ones(len(sources), bool) if graph.directed else sources < targets
+    return np.column_stack([sources[once], targets[once]]), once
+
+
+def non_edges(graph: Graph, count: int, stream: np.random.Generator) -> IntArray:
+    """Distinct pairs of different nodes without an edge, drawn uniformly, (count, 2)."""
+    pairs, _ = _edges_once(graph)
     n = graph.num_nodes
     possible = n * (n - 1) // (1 if graph.directed else 2)
     if possible - len(pairs) < count:

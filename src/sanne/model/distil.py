@@ -67,9 +67,11 @@ class ClusterDistillation(nn.Module):
         self.degree_power = config.degree_power
         runs = [size for size in config.cluster_sizes for _ in range(config.cluster_seeds)]
         self.group_sizes = runs * len(config.smoothing_alphas)
-        self.vector_dim = sum(self.group_sizes)
-        self.centres = nn.Parameter(torch.zeros(self.vector_dim, width))
-        self.correction = nn.Linear(dim, self.vector_dim)
+        self.num_assigned = sum(self.group_sizes)
+        self.features_beside = config.features_beside == "always"
+        self.vector_dim = self.num_assigned + (width if self.features_beside else 0)
+        self.centres = nn.Parameter(torch.zeros(self.num_assigned, width))
+        self.correction = nn.Linear(dim, self.num_assigned)
         nn.init.zeros_(self.correction.weight)
         nn.init.zeros_(self.correction.bias)
         self.register_buffer("position_weights", restart_weights(walk_length, config.restart), persistent=False)
@@ -87,7 +89,8 @@ class ClusterDistillation(nn.Module):
         walks = torch.from_numpy(batch.walks).long()
         wanted = self.teacher.logits(walks[:, 0]).to(features.device)
         visited = self.teacher.visit_weights[walks].unsqueeze(-1).to(features.device)
-        predicted = self._logits(encoder, self._hide(features * visited, batch))
+        read = self._hide(features * visited, batch)
+        predicted = self._logits(encoder, read, self._mean(read))
         losses = [
             -(want.softmax(1) * guess.log_softmax(1)).sum(1).mean()
             for want, guess in zip(wanted.split(self.group_sizes, 1), predicted.split(self.group_sizes, 1), strict=True)
@@ -99,9 +102,27 @@ class ClusterDistillation(nn.Module):
         return len(batch.walks)
 
     def read(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
-        """A vector per walk (B, vector_dim): square roots of the predicted assignments, of length one altogether."""
-        groups = self._logits(encoder, features).split(self.group_sizes, 1)
-        return torch.cat([group.softmax(1).sqrt() for group in groups], dim=1) / len(groups) ** 0.5
+        """A vector per walk (B, vector_dim): square roots of the predicted assignments, of length one altogether.
+
+        With `features_beside`, then the weighted mean of its features.
+        """
+        mean = self._mean(features)
+        groups = self._logits(encoder, features, mean).split(self.group_sizes, 1)
+        assigned = torch.cat([group.softmax(1).sqrt() for group in groups], dim=1) / len(groups) ** 0.5
+        if not self.features_beside:
+            return assigned
+        return torch.cat([assigned, mean], dim=1)
+
+    def doubt(self, vectors: FloatArray) -> FloatArray:
+        """One minus the largest share that a clustering gives a node, mean over clusterings, (nodes,).
+
+        Whether walks disagree or each of them is undecided, the shares spread out. The spread over walks sees only
+        the first, and a node without neighbours has but one walk.
+        """
+        groups = np.split(vectors[:, : self.num_assigned] ** 2, np.cumsum(self.group_sizes)[:-1], axis=1)
+        largest = [group.max(axis=1) / np.maximum(group.sum(axis=1), 1e-12) for group in groups]
+        result: FloatArray = (1 - np.mean(largest, axis=0)).astype(np.float32)
+        return result
 
     def position_shares(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
         """Shares of the positions, (B, N): half by their weight in the mean, half by the encoder's attention."""
@@ -111,8 +132,11 @@ class ClusterDistillation(nn.Module):
         attended = torch.einsum("t,bts->bs", self.position_weights, encoder.attention_flow(features))
         return (weighed + attended) / 2
 
-    def _logits(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
-        mean = torch.einsum("t,btw->bw", self.position_weights, features)
+    def _mean(self, features: Tensor) -> Tensor:
+        """The weighted mean of a walk's features, (B, width)."""
+        return torch.einsum("t,btw->bw", self.position_weights, features)
+
+    def _logits(self, encoder: WalkEncoder, features: Tensor, mean: Tensor) -> Tensor:
         read = torch.einsum("t,btd->bd", self.position_weights, encoder(features))
         logits: Tensor = F.linear(F.normalize(mean, dim=1), self.centres) + self.correction(read)
         return logits

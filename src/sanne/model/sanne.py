@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from sanne.config import Config
+from sanne.graph.csr import FloatArray
 from sanne.model.distil import ClusterDistillation
 from sanne.model.encoder import WalkEncoder
 from sanne.model.sampled_softmax import NeighbourSoftmax
@@ -65,6 +66,10 @@ class WalkModel(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """A vector per walk, (B, vector_dim)."""
         return self.objective.read(self.encoder, features)
+
+    def doubt(self, vectors: FloatArray) -> FloatArray | None:
+        """How undecided nodes' vectors are, (nodes,), from 0 to below 1; None where the objective has no clusters."""
+        return self.objective.doubt(vectors) if isinstance(self.objective, ClusterDistillation) else None
 
     def position_shares(self, features: Tensor) -> Tensor:
         """How much of a walk's vector came from each of its positions, (B, N); rows sum to one."""

@@ -43,6 +43,7 @@ def fit_model(
         )
     started = time.perf_counter()
     feature_map = fit_features(features_from or graph, config.features, seed)
+    config = config.settled(has_attributes=feature_map.name != "structure")
     features = feature_map.transform(graph)
     logger.info("features: %s, %d columns", feature_map.name, feature_map.width)
     model = WalkModel(config, width=feature_map.width, num_nodes=graph.num_nodes, seed=seed)

@@ -1,0 +1,85 @@
+"""Community extraction: k-means on vectors, as many clusters as classes, compared with the classes and the graph."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from sanne.baselines.interface import Classifier, Snapshot, System
+from sanne.errors import InputError
+from sanne.evaluate.clustering import score_communities
+from sanne.experiments.links import SEEDS
+from sanne.experiments.links import SYSTEMS as SYSTEMS
+from sanne.experiments.result_files import DATASETS as DATASETS
+from sanne.experiments.runs import graph_of
+from sanne.experiments.table_formats import Block
+from sanne.experiments.task_runs import Measured, TaskCell, stored
+from sanne.experiments.task_tables import Column, figures_block, records, seconds_of, seeds_words
+from sanne.graph.csr import FloatArray
+
+NAME = "communities"
+
+
+def measure(system: System | Classifier, dataset: str, seed: int) -> Measured:
+    """Fit on the whole graph; there is nothing to choose an epoch by, so the last one counts."""
+    if isinstance(system, Classifier):
+        raise InputError(f"{system.name} gives classes, not vectors: it cannot find communities")
+    graph = graph_of(dataset)
+    last: list[FloatArray] = []
+
+    def consider(snapshot: Snapshot) -> None:
+        last[:] = [snapshot.present()]
+
+    seconds = system.fit(graph, seed, None, consider)
+    scores = score_communities(last[0], graph.labels, adjacency=graph.adjacency("both").to_scipy(), seed=seed)
+    return Measured(seconds, {"all": {"val": None, **scores.to_dict()}})
+
+
+def make_cells(
+    systems: Sequence[str], datasets: Sequence[str] = DATASETS, changes: dict[str, Any] | None = None
+) -> list[TaskCell]:
+    """A cell for every dataset and system."""
+    return [
+        TaskCell(NAME, system, dataset, measure, SEEDS, changes or {}) for dataset in datasets for system in systems
+    ]
+
+
+def load(out: Path) -> list[list[dict[str, Any]]]:
+    """All result files, a list for each system and dataset."""
+    return list(stored(NAME, out, DATASETS, SYSTEMS))
+
+
+def columns(results: Sequence[dict[str, Any]]) -> list[Column]:
+    """The scores of a system, in percent."""
+    names = {"NMI": "nmi", "ARI": "ari", "modularity": "modularity"}
+    return [(title, [100 * result["parts"]["all"][name] for result in results]) for title, name in names.items()]
+
+
+def blocks(found: Sequence[Sequence[dict[str, Any]]]) -> list[Block]:
+    """A table for each dataset."""
+    tables = []
+    for dataset in dict.fromkeys(results[0]["dataset"] for results in found):
+        mine = [results for results in found if results[0]["dataset"] == dataset]
+        title = f"{dataset.capitalize()}: {mine[0][0]['parts']['all']['num_communities']} communities"
+        tables.append(figures_block(title, "", [(results[0]["system"], columns(results)) for results in mine]))
+    return tables
+
+
+def notes(found: Sequence[Sequence[dict[str, Any]]]) -> list[str]:
+    """How the figures came about."""
+    return [
+        "k-means on the directions of the vectors, the best of ten starts by its own criterion, with as many clusters "
+        "as there are classes. NMI and ARI compare the clusters with the classes, modularity with the graph. No label "
+        "is used: every system has its first settings and its last epoch. Times 100, mean and deviation over "
+        f"{seeds_words(found)}. Best bold, second underlined."
+    ]
+
+
+def rows(found: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """Lines of a CSV file."""
+    return [
+        records(
+            {"system": results[0]["system"], "dataset": results[0]["dataset"], "seeds": len(results)},
+            [*columns(results), ("seconds", seconds_of(results))],
+        )
+        for results in found
+    ]
