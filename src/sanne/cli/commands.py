@@ -297,6 +297,22 @@ def plot(
     show({"map": str(out), "nodes": count}, as_json, f"wrote {out}")
 
 
+@app.command()
+def export(
+    model: ModelFolder,
+    to: Annotated[Literal["parquet", "npy", "word2vec", "lancedb", "faiss"], typer.Option(help="For which tool.")],
+    out: Annotated[Path, typer.Option(help="vectors.parquet, .npy, .txt/.vec, .faiss; lancedb: a folder.")],
+    as_json: Json = False,
+) -> None:
+    """Write the fitted vectors for another tool."""
+    from sanne.export import export_vectors
+
+    started = time.perf_counter()
+    count, dim = export_vectors(model, to, out)
+    seconds = round(time.perf_counter() - started, 2)
+    show({"vectors": str(out), "format": to, "nodes": count, "dim": dim, "seconds": seconds}, as_json, f"wrote {out}")
+
+
 @data_app.command("list")
 def data_list(as_json: Json = False) -> None:
     """The datasets that have a name."""
