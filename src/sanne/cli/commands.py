@@ -12,8 +12,21 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from sanne.cli.options import Json, Seed, Sets, notes, parse_settings, plain, print_json, print_pairs, show
+from sanne.cli.options import (
+    Json,
+    ModelFolder,
+    NodeTable,
+    Seed,
+    Sets,
+    notes,
+    parse_settings,
+    plain,
+    print_json,
+    print_pairs,
+    show,
+)
 from sanne.cli.reproduce import reproduce_app
+from sanne.cli.serve import serve
 from sanne.config import BuildConfig
 from sanne.errors import InputError, SanneError
 
@@ -29,8 +42,8 @@ app.add_typer(data_app, name="data")
 bench_app = typer.Typer(help="Measure the speed of each stage on this machine.", no_args_is_help=True)
 app.add_typer(bench_app, name="bench")
 app.add_typer(reproduce_app, name="reproduce")
+app.command()(serve)
 
-NodeTable = Annotated[Path | None, typer.Option(help="CSV, TSV or Parquet with a column id, features or text.")]
 Text = Annotated[list[str] | None, typer.Option(help="Column with documents; repeat it for several.")]
 Features = Annotated[list[str] | None, typer.Option(help="Feature columns; default: every numeric one.")]
 Label = Annotated[str | None, typer.Option(help="Column with classes; never a feature. Default: label.")]
@@ -39,7 +52,6 @@ Estimated = Annotated[
     bool, typer.Option("--estimate", help="Do not run: try a little, then say how long and how much memory.")
 ]
 Labels = Annotated[Path | None, typer.Option(help="Table with the columns id and label.")]
-ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that sanne fit wrote.")]
 Source = Annotated[
     str,
     typer.Argument(
