@@ -31,8 +31,8 @@ class LiveGraph:
         self._walked = LiveRows(graph.adjacency(walks.direction), for_walks=True)
         self._other: LiveRows | None = None  # directed: arcs along, or where those are walked, against
         if graph.directed:
-            other = "against" if walks.direction == "along" else "along"
-            self._other = LiveRows(graph.adjacency(other), for_walks=False)
+            other = graph.adjacency("against" if walks.direction == "along" else "along")
+            self._other = LiveRows(other, for_walks=False)
         self._alive = Growing(np.ones(graph.num_nodes, np.bool_))
 
     @property
@@ -57,6 +57,11 @@ class LiveGraph:
         """The first `count` neighbours that walks see (all by default) and their weights."""
         indices, weights = self._walked.row(node)
         return indices[:count].copy(), weights[:count].copy()
+
+    def links(self, node: int) -> dict[tuple[int, int], float]:
+        """A node's edges, in a directed graph those from it."""
+        targets, weights = self._out.row(node)
+        return {(node, end): weight for end, weight in zip(targets.tolist(), weights.tolist(), strict=True)}
 
     def merged(self, links: Iterable[tuple[int, int, float]]) -> dict[tuple[int, int], float]:
         """Links without self-loops and repeats, as `Graph` reads an edge table.
@@ -141,13 +146,15 @@ class LiveGraph:
         """
         count = len(starts) * num_walks
         walks = np.empty((count, self._config.walk_length), np.int64)
-        arcs = (self._walked.base_arcs, self._walked.overlay(), guests)
-        repeated = [np.repeat(values, num_walks) for values in (starts, groups, keys)]
-        numbers = np.tile(np.arange(num_walks, dtype=np.int64), len(starts))
+        base, overlay = self._walked.base_arcs, self._walked.overlay()
+        start, group, key = (np.repeat(values, num_walks) for values in (starts, groups, keys))
+        number = np.tile(np.arange(num_walks, dtype=np.int64), len(starts))
         if self._config.p == 1 and self._config.q == 1:
-            first_order(*arcs, *repeated, numbers, self._seed, walks)
+            first_order(base, overlay, guests, start, group, key, number, self._seed, walks)
         else:
-            second_order(*arcs, self._config.p, self._config.q, *repeated, numbers, self._seed, walks)
+            second_order(
+                base, overlay, guests, self._config.p, self._config.q, start, group, key, number, self._seed, walks
+            )
         return walks
 
     @property

@@ -43,7 +43,7 @@ class _Row(NamedTuple):
 
 
 @kernel
-def _bisect(values: Any, low: int, high: int, wanted: int) -> int:
+def _bisect(values: Any, low: Any, high: Any, wanted: Any) -> Any:
     """The position of a number in a sorted part of an array, or -1."""
     end = high
     while low < end:
@@ -56,7 +56,7 @@ def _bisect(values: Any, low: int, high: int, wanted: int) -> int:
 
 
 @kernel
-def _row(base: Any, overlay: Any, guests: Any, group: int, node: int) -> Any:
+def _row(base: Any, overlay: Any, guests: Any, group: Any, node: Any) -> Any:
     where, low, high, plain, first_total = _NOWHERE, 0, 0, True, 0.0
     slot = overlay.slots[node] if node < len(overlay.slots) else -1
     if slot >= 0:
@@ -79,7 +79,7 @@ def _row(base: Any, overlay: Any, guests: Any, group: int, node: int) -> Any:
 
 
 @kernel
-def _target(base: Any, overlay: Any, guests: Any, row: Any, place: int) -> int:
+def _target(base: Any, overlay: Any, guests: Any, row: Any, place: Any) -> Any:
     """The neighbour at a place of a row."""
     first = row.high - row.low
     if place >= first:
@@ -88,7 +88,7 @@ def _target(base: Any, overlay: Any, guests: Any, row: Any, place: int) -> int:
 
 
 @kernel
-def _weight(base: Any, overlay: Any, guests: Any, row: Any, place: int) -> float:
+def _weight(base: Any, overlay: Any, guests: Any, row: Any, place: Any) -> float:
     """The weight of the arc at a place of a row."""
     first = row.high - row.low
     if place >= first:
@@ -99,7 +99,7 @@ def _weight(base: Any, overlay: Any, guests: Any, row: Any, place: int) -> float
 
 
 @kernel
-def _first_above(sums: Any, low: int, high: int, point: float) -> int:
+def _first_above(sums: Any, low: Any, high: Any, point: float) -> Any:
     """The first position whose running sum exceeds `point`; the last one if none does."""
     high -= 1
     while low < high:
@@ -112,7 +112,7 @@ def _first_above(sums: Any, low: int, high: int, point: float) -> int:
 
 
 @kernel
-def _place_at(base: Any, overlay: Any, guests: Any, row: Any, point: float) -> int:
+def _place_at(base: Any, overlay: Any, guests: Any, row: Any, point: float) -> Any:
     """The place in a row where the running sum of its weights first exceeds `point`."""
     first = row.high - row.low
     if first > 0 and (point < row.first_total or row.more_high == row.more_low):
@@ -127,7 +127,7 @@ def _place_at(base: Any, overlay: Any, guests: Any, row: Any, point: float) -> i
 
 
 @kernel
-def _draw(base: Any, overlay: Any, guests: Any, row: Any, bits: np.uint64) -> int:
+def _draw(base: Any, overlay: Any, guests: Any, row: Any, bits: np.uint64) -> Any:
     """A place in a row, in proportion to the weights; -1 where there are no neighbours."""
     degree = np.uint64(row.high - row.low + row.more_high - row.more_low)
     if degree == 0:
@@ -138,7 +138,7 @@ def _draw(base: Any, overlay: Any, guests: Any, row: Any, bits: np.uint64) -> in
 
 
 @kernel
-def _find(base: Any, overlay: Any, guests: Any, row: Any, target: int) -> int:
+def _find(base: Any, overlay: Any, guests: Any, row: Any, target: Any) -> Any:
     """The place of a neighbour in a row; -1 if it is none."""
     first = row.high - row.low
     if first > 0:
@@ -171,7 +171,7 @@ def first_order(
 
 
 @kernel
-def _near(base: Any, overlay: Any, guests: Any, group: int, node: int, target: int) -> bool:
+def _near(base: Any, overlay: Any, guests: Any, group: Any, node: Any, target: Any) -> bool:
     """Whether there is an arc from `node` to `target`."""
     row = _row(base, overlay, guests, group, node)
     return _find(base, overlay, guests, row, target) >= 0
@@ -202,7 +202,7 @@ def second_order(
         while position < walks.shape[1]:
             row = _row(base, overlay, guests, groups[i], node)
             degree = row.high - row.low + row.more_high - row.more_low
-            accepted = True
+            accepted: Any = True
             if degree == 0:
                 place = np.int64(_STAY)
             elif degree == 1 and previous >= 0:
