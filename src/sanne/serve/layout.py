@@ -34,7 +34,7 @@ _CALLS = 30  # of progress, over t-SNE's 750 steps
 
 def drawn_rows(count: int, seed: int) -> Rows:
     """The rows on the map in random order, so that any first part of them is a fair sample; t-SNE's come first."""
-    stream = np.random.default_rng(derived_seed(seed, "map"))
+    stream = np.random.default_rng(derived_seed(seed, "plot"))
     return stream.permutation(count)[:DRAWN_AT_MOST].astype(np.int64)
 
 
@@ -90,7 +90,7 @@ def tsne_points(reference: Floats, seed: int, progress: Progress) -> Floats:
     tsne = tsne_package().TSNE(
         perplexity=min(_PERPLEXITY, (count - 1) / 3),
         initialization="pca",
-        random_state=derived_seed(seed, "map") % 2**31,
+        random_state=derived_seed(seed, "plot") % 2**31,
         theta=0.8,  # twice as fast as 0.5, and the eye sees no difference
         n_jobs=1,
         callbacks=report,
