@@ -169,6 +169,13 @@ class Engine:
                 stale=state.is_stale(number),
             )
 
+    def added_ids(self, first: int = 0) -> list[NodeId | None]:
+        """Nodes that were added since the fit, in order, from the `first`-th on; None for one that is gone again."""
+        with self._lock:
+            graph, name = self._state.graph, self._state.ids.name
+            numbers = range(graph.base.num_nodes + first, graph.num_slots)
+            return [name(number) if graph.alive[number] else None for number in numbers]
+
     def similar_to(self, id: NodeId, k: int) -> Found:
         """The `k` nodes nearest to a node, itself left out, as (id, cosine)."""
         with self._lock:

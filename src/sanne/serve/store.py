@@ -6,6 +6,7 @@
 | `lock` | held by the server that uses the store |
 | `vectors.npy`, `spread.npy` | of the base graph's nodes, in their order |
 | `journal.lance` | everything that was added, replaced, deleted, linked or read again, in order |
+| `map` | where the nodes stand on the page's map; can be made again |
 | `search.lance`, `search.json` | vectors with an index, for graphs above `EXACT_ROWS` nodes; can be made again |
 """
 
@@ -27,7 +28,7 @@ from sanne.serve.vectors import EXACT_ROWS, LiveVectors
 
 FORMAT_VERSION = 1
 HEADER = "store.json"
-_OWN_FILES = {HEADER, "lock", "vectors.npy", "spread.npy", "journal.lance", "search.lance", "search.json"}
+_OWN_FILES = {HEADER, "lock", "vectors.npy", "spread.npy", "journal.lance", "search.lance", "search.json", "map"}
 _SAMPLED = 65_536  # entries of each array of a graph that its digest reads
 
 MakeVectors = Callable[[], tuple[FloatArray, FloatArray]]
