@@ -216,6 +216,7 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        api.metrics.routes = RouteNames(app.openapi()["paths"])
         api.writer.start()
         api.reader.start()
         yield
@@ -231,21 +232,8 @@ def make_app(
     add_failures(app)
     describe(app, engine, config, known_ids)
     app.add_middleware(Guard, config=config, bodies=api.bodies, full=api.writer.refusal, token=token, free=FREE_PATHS)
-    names = _route_names(app)
-    app.add_middleware(Measure, metrics=api.metrics, routes=names)
+    app.add_middleware(Measure, metrics=api.metrics)
     return app
-
-
-def _route_names(app: FastAPI) -> Callable[[], RouteNames]:
-    """The names of all routes, looked up at the first request, when every route has been added."""
-    found: list[RouteNames] = []
-
-    def names() -> RouteNames:
-        if not found:
-            found.append(RouteNames(route.path for route in app.routes if hasattr(route, "path")))
-        return found[0]
-
-    return names
 
 
 def _json(body: bytes) -> Response:

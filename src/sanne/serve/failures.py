@@ -90,7 +90,7 @@ def _unexpected() -> Refusal:
 def _http(error: Any) -> Refusal:
     code, message = _HTTP_CODES.get(error.status_code, ("http", str(error.detail)))
     status = 422 if error.status_code == 400 else error.status_code
-    return Refusal(status, code, message)
+    return Refusal(status, code, message, allow=(error.headers or {}).get("Allow"))
 
 
 def _invalid(error: Any) -> Refusal:

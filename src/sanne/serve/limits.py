@@ -180,12 +180,9 @@ class Guard:
         if (refusal := self._full()) is not None:  # before anything is read: an answer that costs little
             raise refusal
         body = await self._bodies.read(scope, receive)
-        if (depth := json_depth(body)) > self._config.max_json_depth:
-            raise Refusal(
-                422,
-                "json_too_deep",
-                f"the JSON is nested {depth:,} deep, where {self._config.max_json_depth} is the limit",
-            )
+        limit = self._config.max_json_depth
+        if body.count(b"[") + body.count(b"{") > limit and (depth := json_depth(body)) > limit:
+            raise Refusal(422, "json_too_deep", f"the JSON is nested {depth:,} deep, where {limit} is the limit")
         return _replayed(body, receive)
 
 

@@ -14,11 +14,27 @@ _DISCONNECTED = "disconnected"  # stands for the status where a client did not w
 _OTHER = "other"  # stands for paths that have no route
 
 
+class RouteNames:
+    """Which route a path belongs to, so that there are as many labels as routes, whatever clients ask for."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        """`paths` as the API's description has them, `/v1/nodes/{node_id}` for example."""
+        known = sorted(set(paths))
+        self._whole = {path for path in known if "{" not in path}
+        self._prefixes = [(path.partition("{")[0], path) for path in known if "{" in path]
+
+    def of(self, path: str) -> str:
+        if path in self._whole:
+            return path
+        return next((name for prefix, name in self._prefixes if path.startswith(prefix)), _OTHER)
+
+
 class Metrics:
     """The counters of one server, in a registry of their own."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self.routes = RouteNames(())
         self.requests = Counter(
             "sanne_requests", "Requests answered.", ["method", "route", "status"], registry=self.registry
         )
@@ -54,28 +70,12 @@ class Metrics:
         return generate_latest(self.registry)
 
 
-class RouteNames:
-    """Which route a path belongs to, so that there are as many labels as routes, whatever clients ask for."""
-
-    def __init__(self, paths: Iterable[str]) -> None:
-        """`paths` as a router has them, `/v1/nodes/{node_id:path}` for example."""
-        known = sorted(set(paths))
-        self._whole = {path for path in known if "{" not in path}
-        self._prefixes = [(path.partition("{")[0], path.replace(":path", "")) for path in known if "{" in path]
-
-    def of(self, path: str) -> str:
-        if path in self._whole:
-            return path
-        return next((name for prefix, name in self._prefixes if path.startswith(prefix)), _OTHER)
-
-
 class Measure:
     """ASGI middleware: counts and times every request, refused ones included."""
 
-    def __init__(self, app: ASGIApp, *, metrics: Metrics, routes: Callable[[], RouteNames]) -> None:
+    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
         self.app = app
         self._metrics = metrics
-        self._routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -96,7 +96,7 @@ class Measure:
             status = "500"
             raise
         finally:
-            route = self._routes().of(scope["path"])
+            route = self._metrics.routes.of(scope["path"])
             method = scope["method"] if scope["method"] in _METHODS else _OTHER
             self._metrics.requests.labels(method, route, status).inc()
             self._metrics.seconds.labels(route).observe(time.perf_counter() - started)

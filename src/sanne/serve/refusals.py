@@ -9,11 +9,19 @@ from starlette.types import Send
 class Refusal(Exception):
     """An answer other than success: what a client is told, and the status that goes with it.
 
-    `field` names the part of the request at fault, as in `nodes.0.links.1`; `retry_after` is in seconds.
+    `field` names the part of the request at fault, as in `nodes.0.links.1`; `retry_after` is in seconds; `allow`
+    lists the methods that a path takes.
     """
 
     def __init__(
-        self, status: int, code: str, message: str, *, field: str | None = None, retry_after: int | None = None
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        field: str | None = None,
+        retry_after: int | None = None,
+        allow: str | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -21,6 +29,7 @@ class Refusal(Exception):
         self.message = message
         self.field = field
         self.retry_after = retry_after
+        self.allow = allow
 
     def body(self) -> bytes:
         """The JSON of the answer."""
@@ -34,6 +43,8 @@ class Refusal(Exception):
         headers = {}
         if self.retry_after is not None:
             headers["retry-after"] = str(self.retry_after)
+        if self.allow is not None:
+            headers["allow"] = self.allow
         if self.status == 401:
             headers["www-authenticate"] = "Bearer"
         return headers
