@@ -35,9 +35,12 @@ def serve(
     """Answer requests for vectors of new nodes, and keep the nodes that stay. SANNE_TOKEN sets a bearer token."""
     try:
         from sanne.serve.app import make_app
+        from sanne.serve.explore import Explorer
+        from sanne.serve.pages import add_page
         from sanne.serve.run import bind, is_loopback, run_app, url_of
     except ModuleNotFoundError as error:
         raise MissingExtraError(str(error.name), "serve", "sanne serve") from None
+    from sanne.datasets import named_classes
     from sanne.experiments.model_source import ModelSource
     from sanne.model.artifact import Artifact
     from sanne.serve.engine import Engine
@@ -47,10 +50,15 @@ def serve(
     listener = bind(host, port)
     if token is None and not is_loopback(listener):
         notes.print(f"warning: everyone who reaches {host} may read and change this graph: set {TOKEN}", style="yellow")
-    now = ModelSource.remembered(Artifact.read(model)).changed(graph, node_table).load()
+    origin = ModelSource.remembered(Artifact.read(model)).changed(graph, node_table)
+    now = origin.load()
     folder = store or model.absolute().with_name(model.absolute().name + ".store")
     known = [plain(id) for id in now.node_ids[:_EXAMPLE_IDS]]
-    app = make_app(Engine.open(model, now, folder), config, token=token, known_ids=known)
+    engine = Engine.open(model, now, folder)
+    app = make_app(engine, config, token=token, known_ids=known)
+    named = named_classes(origin.dataset, now.labels) if origin.dataset and now.labels is not None else None
+    explorer = Explorer(engine, now, folder, named)
+    add_page(app, explorer)
 
     def say() -> None:
         if as_json:
@@ -59,7 +67,11 @@ def serve(
         else:
             notes.print(f"serving {model} at {url_of(listener)}; what is added stays in {folder}", markup=False)
 
-    run_app(app, listener, config, say)
+    explorer.start()
+    try:
+        run_app(app, listener, config, say)
+    finally:
+        explorer.close()
 
 
 def _token() -> str | None:

@@ -11,6 +11,7 @@ from fastapi import APIRouter, Body, FastAPI, Path, Query, Response
 
 from sanne.config import ServeConfig
 from sanne.errors import FieldError
+from sanne.serve import pages
 from sanne.serve.batching import Worker
 from sanne.serve.engine import Engine
 from sanne.serve.failures import JsonRoute, add_failures
@@ -38,7 +39,7 @@ from sanne.serve.requests import (
 )
 from sanne.serve.work import Described, Work, known_json, node_json, nodes_json, similar_json, to_json
 
-FREE_PATHS = ("/healthz", "/readyz")  # need no token
+FREE_PATHS = ("/healthz", "/readyz", *pages.PATHS)  # need no token
 _READS_WAITING = 256
 
 PathId = Annotated[str, Path(description="A node's id.", min_length=1)]

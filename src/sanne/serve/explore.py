@@ -4,14 +4,16 @@ import contextlib
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Field
 
 from sanne.errors import FieldError, UnknownNodeError
-from sanne.graph.csr import FloatArray
+from sanne.graph.csr import FloatArray, Graph
 from sanne.serve.engine import Engine
 from sanne.serve.failures import JsonRoute
 from sanne.serve.map import NO_COLOUR, NodeMap
@@ -99,16 +101,28 @@ class _Newcomer:
 
 
 class Explorer:
-    """The map and the search, kept up with what the engine was told."""
+    """The map and the search, kept up with what the engine was told.
 
-    def __init__(self, engine: Engine, node_map: NodeMap, search: NodeSearch, drawn_ids: list[NodeId]) -> None:
+    `graph` and `store` are what the engine was opened with; `labels` are the graph's in words, if it has any.
+    """
+
+    def __init__(self, engine: Engine, graph: Graph, store: str | Path, labels: npt.NDArray[Any] | None = None) -> None:
+        vectors = np.load(Path(store) / "vectors.npy", mmap_mode="r")  # as all began: the map stays as it is
         self.engine = engine
-        self.map = node_map
-        self.search = search
-        self._ids = to_json(drawn_ids)
+        self.map = NodeMap(Path(store), vectors, graph.labels if labels is None else labels)
+        self.search = NodeSearch(graph)
+        self._ids = to_json(np.asarray(graph.node_ids[self.map.layout.rows]).tolist())
         self._newcomers: list[_Newcomer | None] = []  # None: it came and went
         self._version = ""
         self._lock = threading.Lock()
+
+    def start(self) -> None:
+        """Have the map made, if there is none."""
+        self.map.start()
+
+    def close(self) -> None:
+        """Give up a map that is being made."""
+        self.map.close()
 
     def info(self) -> bytes:
         """As in MapInfo."""
@@ -123,7 +137,7 @@ class Explorer:
                 "colouring": layout.colouring,
                 "classes": layout.classes,
                 "no_colour": NO_COLOUR,
-                "arrived": self.engine.num_added,
+                "arrived": self._arrived(),
                 "reads": self.engine.reads,
                 "feature_width": self.engine.feature_width,
             }
@@ -170,7 +184,7 @@ class Explorer:
         """The routes; `read` runs what computes in a thread of its own."""
         router = APIRouter(route_class=JsonRoute)
         errors: dict[int | str, dict[str, Any]] = {"default": {"model": ErrorAnswer}, 422: {"model": ErrorAnswer}}
-        binary = {200: {"content": {"application/octet-stream": {}}}}
+        binary: dict[int | str, dict[str, Any]] = {200: {"content": {"application/octet-stream": {}}}}
 
         async def info() -> Response:
             """What the map is, and how far it is."""
@@ -213,6 +227,10 @@ class Explorer:
             "/v1/map/points", points, methods=["GET"], response_class=Response, responses=errors | binary
         )
         return router
+
+    def _arrived(self) -> int:
+        known = len(self._newcomers)
+        return known + len(self.engine.added_ids(known))
 
     def _learn(self) -> None:
         """Ask the engine for nodes that were added since the last time."""

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from sanne.evaluate.clustering import find_communities
 from sanne.plot import tsne_package
-from sanne.seeds import derived_seed
+from sanne.seeds import derived_seed, numpy_stream
 
 Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
@@ -34,8 +34,7 @@ _CALLS = 30  # of progress, over t-SNE's 750 steps
 
 def drawn_rows(count: int, seed: int) -> Rows:
     """The rows on the map in random order, so that any first part of them is a fair sample; t-SNE's come first."""
-    stream = np.random.default_rng(derived_seed(seed, "plot"))
-    return stream.permutation(count)[:DRAWN_AT_MOST].astype(np.int64)
+    return numpy_stream(seed, "plot").permutation(count)[:DRAWN_AT_MOST].astype(np.int64)
 
 
 class Reduction:
@@ -55,7 +54,7 @@ class Reduction:
         return cls(mean, np.asarray(axes * signs, np.float32))
 
     def __call__(self, vectors: Floats) -> Floats:
-        return (_directions(vectors) - self._mean) @ self._axes
+        return np.asarray((_directions(vectors) - self._mean) @ self._axes, np.float32)
 
 
 def _directions(vectors: Floats) -> Floats:
@@ -149,7 +148,7 @@ def _tsne_map(reference: Floats, points: Floats) -> Any:
 
     package = tsne_package()
 
-    class Exact(package.affinity.Affinities):  # type: ignore[misc]
+    class Exact(package.affinity.Affinities):  # type: ignore[misc, name-defined]
         """Affinities of newcomers to the nodes of the map; those among the nodes are no longer needed."""
 
         def __init__(self) -> None:

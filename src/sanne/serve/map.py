@@ -46,15 +46,6 @@ _NICE = 10  # the layout gives way to requests
 
 
 @dataclass(frozen=True, eq=False)
-class MapNodes:
-    """The nodes that a map is made of."""
-
-    ids: Any  # (n,): an array, or anything that is indexed by rows
-    vectors: Floats  # (n, dim)
-    labels: npt.NDArray[Any] | None = None  # (n,), or None
-
-
-@dataclass(frozen=True, eq=False)
 class Layout:
     """A map as the page draws it; points and colours are those of `rows`."""
 
@@ -70,25 +61,24 @@ class Layout:
 class NodeMap:
     """Two coordinates for every node, or for a sample of very many, and for whoever arrives.
 
-    At once there is a plain map of two principal axes. Unless the folder has a t-SNE map of these nodes already, a
-    process of low priority makes one, and `layout` changes when it is done. `key` names the model: a map of another
-    model is not used.
+    At once there is a plain map of two principal axes. Unless the folder has a t-SNE map of these vectors already, a
+    process of low priority makes one, and `layout` changes when it is done.
     """
 
-    def __init__(self, folder: Path, nodes: MapNodes, *, key: str, seed: int = 0) -> None:
+    def __init__(self, folder: Path, vectors: Floats, labels: npt.NDArray[Any] | None = None, *, seed: int = 0) -> None:
         self._folder = folder / FOLDER
         self._seed = seed
-        self._rows = drawn_rows(len(nodes.vectors), seed)
-        drawn = np.ascontiguousarray(nodes.vectors[self._rows], np.float32)
+        self._rows = drawn_rows(len(vectors), seed)
+        drawn = np.ascontiguousarray(vectors[self._rows], np.float32)
         self._reduce = Reduction.of(drawn[:FITTED_AT_MOST])
         self._reduced = self._reduce(drawn)
         self._reference = self._reduced[:FITTED_AT_MOST]
-        self._labels = _label_colours(None if nodes.labels is None else nodes.labels[self._rows])
-        self._key = hashlib.sha256(f"{_FORMAT} {key} {seed} {len(nodes.vectors)} {drawn.shape}".encode()).hexdigest()
+        self._labels = _label_colours(None if labels is None else labels[self._rows])
+        self._key = hashlib.sha256(drawn.tobytes() + f"{_FORMAT} {seed}".encode()).hexdigest()
         self._lock = threading.Lock()  # one placing at a time
         self._process: subprocess.Popen[str] | None = None
         self._closed = False
-        self.total = len(nodes.vectors)
+        self.total = len(vectors)
         self.progress: float | None = None  # of the t-SNE map that is being made
         self._set("pca", flat_points(self._reduced), None)
 
@@ -210,8 +200,9 @@ def _label_colours(labels: npt.NDArray[Any] | None) -> tuple[Colours, list[str]]
     given = has_label(labels)
     if not given.any():
         return None
-    values = [str(value) for value in np.asarray(labels)[given].tolist()]
-    names, place, counts = np.unique(np.array(values, dtype=object), return_inverse=True, return_counts=True)
+    values = np.array([str(value) for value in np.asarray(labels)[given].tolist()], dtype=object)
+    distinct, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    names = [str(name) for name in distinct]
     order = sorted(range(len(names)), key=lambda i: _in_order(names[i]))
     if len(names) > CLASSES_AT_MOST:
         order = sorted(order, key=lambda i: -counts[i])[:CLASSES_AT_MOST]
@@ -219,7 +210,7 @@ def _label_colours(labels: npt.NDArray[Any] | None) -> tuple[Colours, list[str]]
     colour_of[order] = np.arange(len(order))
     colours = np.full(len(labels), NO_COLOUR, np.uint16)
     colours[given] = colour_of[place]
-    return colours, [str(names[i]) for i in order]
+    return colours, [names[i] for i in order]
 
 
 def _in_order(name: str) -> tuple[bool, float, str]:

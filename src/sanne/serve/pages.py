@@ -1,8 +1,12 @@
 """The page at / and its files, which need no token, since they hold nothing of the graph."""
 
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, FastAPI, Response
+
+from sanne.serve.explore import Explorer
 
 FILES = Path(__file__).parent / "page"
 _TYPES = {
@@ -24,6 +28,13 @@ _HEADERS = {
 }
 
 
+def add_page(app: FastAPI, explorer: Explorer) -> None:
+    """Give the application its page, and the routes that the page needs."""
+    api = app.state.api
+    app.include_router(explorer.router(lambda call: api.reader.run(api.work.read, call)))
+    app.include_router(page_router())
+
+
 def page_files() -> dict[str, Path]:
     """The page's paths on the server, and their files."""
     found = {f"/page/{path.name}": path for path in sorted(FILES.iterdir()) if path.suffix in _TYPES}
@@ -41,7 +52,7 @@ def page_router() -> APIRouter:
     return router
 
 
-def _giver(path: Path):  # type: ignore[no-untyped-def]
+def _giver(path: Path) -> Callable[[], Coroutine[Any, Any, Response]]:
     content = path.read_bytes()
     headers = {**_HEADERS, "content-type": _TYPES[path.suffix]}
 
