@@ -166,7 +166,7 @@ export class AddForm {
     const shares = (answer.explanation ?? []).map(({ id, share }) => ({
       id, share, amount: percent(share), name: String(id) === String(answer.id) ? `${id} (itself)` : id,
     }));
-    const similar = (answer.similar ?? []).map(({ id, similarity }) => ({ id, amount: similarity.toFixed(2) }));
+    const similar = (answer.similar ?? []).map(({ id, similarity }) => ({ id, amount: similarity.toFixed(3) }));
     const verdict = kept ? `${answer.id} is kept. It can be found, linked to and walked through.` : `A preview of ${answer.id}. Nothing is kept yet.`;
     this.answer.replaceChildren(
       element("p", { class: "verdict" }, verdict),

@@ -66,7 +66,7 @@ export class Details {
       element("h3", {}, "Linked", element("span", { class: "soft" }, number(node.degree))),
       ...this._neighbours(node),
       element("h3", {}, "Similar", element("span", { class: "soft" }, "cosine")),
-      this.lists.list(similar.map(({ id, similarity }) => ({ id, amount: similarity.toFixed(2) })), "No other node."),
+      this.lists.list(similar.map(({ id, similarity }) => ({ id, amount: similarity.toFixed(3) })), "No other node."),
     ];
   }
 

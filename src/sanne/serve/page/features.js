@@ -1,6 +1,6 @@
 // A row of features as people type it: all numbers, or only those that are not zero with their places.
 
-const HELP = "Write them all (0.5, 1, 0, …), or only those that are not zero, by place: 12, 45:2.5, 300 means 1 at 12.";
+const HELP = "Write them all (0.5, 1, 0, …), or only those that are not zero, by place: 12, 45:2.5 means 1 at 12 and 2.5 at 45.";
 
 export const featureHelp = (width) => `${width.toLocaleString("en")} numbers. ${HELP}`;
 

@@ -57,7 +57,7 @@ export class Finder {
   }
 
   _option(node, place) {
-    const name = element("span", {}, dot(this.colour(node.id)), ` ${node.id}`);
+    const name = element("span", { class: "name" }, dot(this.colour(node.id)), node.id);
     const snippet = node.snippet && element("span", { class: "snippet" }, node.snippet);
     const option = element("li", { role: "option", id: `${this.list.id}-${place}` }, name, snippet);
     option.addEventListener("click", () => this._take(place));

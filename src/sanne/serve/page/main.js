@@ -45,7 +45,7 @@ function redraw() {
 function pointSize() {
   const base = Math.min(7, Math.max(1.8, 330 / Math.sqrt(nodes.count + 1)));
   const narrow = view.width < 500 ? 0.8 : 1;
-  return narrow * Math.min(16, base * Math.min(4, Math.max(0.8, (view.scale / view.fitted) ** 0.45)));
+  return narrow * Math.min(12, base * Math.max(0.8, (view.scale / view.fitted) ** 0.3));
 }
 
 function paint(now) {
@@ -142,7 +142,11 @@ async function loadPoints() {
   scatter?.setNodes(nodes);
   legend.show(info.colouring);
   if (moves && !calm()) morph();
-  view.fit(nodes.bounds(), !first);
+  showAll(!first);
+}
+
+function showAll(glide = true) {
+  view.fit(nodes.bounds(), { glide, all: true });
 }
 
 function morph() {
@@ -218,24 +222,26 @@ function stand(rows) {
 
 const rowsOf = (ids) => ids.map((id) => nodes.row(id)).filter((row) => row !== undefined);
 
-async function open(id, remember = true) {
+// Show a node in the panel; `travel` moves the map to where it and its like are, unless it was clicked there.
+async function open(id, { remember = true, travel = true } = {}) {
   if (remember) history.pushState(null, "", `#node=${encodeURIComponent(id)}`);
   form.hide();
   openPanel();
   const row = nodes.row(id) ?? -1;
   Object.assign(marks, { selected: row, links: [], similar: [], pointed: -1, preview: null });
-  if (row >= 0 && !view.sees(nodes.x(row), nodes.y(row))) view.show(nodes.x(row), nodes.y(row));
   redraw();
   byId("panel").focus({ preventScroll: true });
   const found = await details.show(id);
   if (!found || nodes.row(found.node.id) !== (row >= 0 ? row : undefined)) return;
   marks.links = rowsOf(found.neighbours);
   marks.similar = rowsOf(found.similar);
-  stand(row >= 0 ? [row, ...marks.links, ...marks.similar] : [...marks.links, ...marks.similar]);
+  const rows = [...(row >= 0 ? [row] : []), ...marks.links, ...marks.similar];
+  stand(rows);
+  if (travel && rows.length) view.fit(nodes.bounds(rows), { closest: 4 });
   say(`${id}: ${found.node.degree} links, ${found.similar.length} similar nodes`);
 }
 
-details.onRetry = (id) => open(id, false);
+details.onRetry = (id) => open(id, { remember: false });
 
 function openForm(link) {
   openPanel();
@@ -256,7 +262,7 @@ async function placed(answer, place, kept) {
     .map(({ id, share: part }) => ({ row: nodes.row(id), share: part })).filter(({ row }) => row !== undefined);
   marks.preview = { ...place, name: String(answer.id), parts, kept };
   stand(parts.map(({ row }) => row));
-  if (!view.sees(place.x, place.y)) view.show(place.x, place.y);
+  view.fit(nodes.bounds(parts.map(({ row }) => row), place), { closest: 4 });
   if (!kept) return;
   info = await getJson("v1/map");
   await follow(true);
@@ -265,7 +271,7 @@ async function placed(answer, place, kept) {
 
 function openFromAddress() {
   const id = new URLSearchParams(location.hash.slice(1)).get("node");
-  if (id !== null) open(id, false);
+  if (id !== null) open(id, { remember: false });
   else if (!byId("panel").hidden && !form.opened) closePanel();
 }
 
@@ -287,7 +293,7 @@ function tip(place) {
 function choose(row) {
   if (row < 0) return;
   if (form.opened) form.addLink(nodes.ids[row]);
-  else open(nodes.ids[row]);
+  else open(nodes.ids[row], { travel: false });
 }
 
 view.onChange = () => { byId("tip").hidden = true; redraw(); };
@@ -296,7 +302,7 @@ view.onClick = (place) => choose(nodes.nearest(...view.toMap(...place), Math.max
 view.onCentre = () => choose(nodes.nearest(view.x, view.y, 40 / view.scale));
 byId("zoom-in").addEventListener("click", () => view.zoom(1.6));
 byId("zoom-out").addEventListener("click", () => view.zoom(1 / 1.6));
-byId("zoom-fit").addEventListener("click", () => view.fit(nodes.bounds()));
+byId("zoom-fit").addEventListener("click", () => showAll());
 byId("open-add").addEventListener("click", () => openForm());
 byId("search").addEventListener("submit", (event) => event.preventDefault());
 new Finder(byId("query"), byId("query-list"), { choose: (id) => open(id), colour: (id) => lists.colour(id) });
@@ -307,7 +313,7 @@ addEventListener("keydown", (event) => {
   else if (event.key === "/" && !typing) {
     event.preventDefault();
     byId("query").focus();
-  } else if (event.key === "0" && event.target === byId("points")) view.fit(nodes.bounds());
+  } else if (event.key === "0" && event.target === byId("points")) showAll();
 });
 onSchemeChange(() => {
   scatter?.setPalette();

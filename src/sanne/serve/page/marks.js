@@ -154,26 +154,27 @@ export class Marks {
     context.lineWidth = 2.5;
     context.strokeRect(-half / 1.4, -half / 1.4, 2 * half / 1.4, 2 * half / 1.4);
     context.restore();
-    this._text(name, at, half + 6, true);
+    this._text(name, [at[0], at[1] - half - 14], 0, true, "center");
   }
 
   _name(row, strong = false) {
     if (this._seen(row)) this._text(String(this.nodes.ids[row]), this._at(row), this.size * 0.65 + 9, strong);
   }
 
-  _text(text, [x, y], away, strong) {
+  _text(text, [x, y], away, strong, align = null) {
     const { context } = this;
     const shown = text.length > 40 ? `${text.slice(0, 39)}…` : text;
     context.font = `${strong ? 650 : 500} 13px system-ui, sans-serif`;
     context.textBaseline = "middle";
     const left = x + away + context.measureText(shown).width > this.view.width - 8;
-    context.textAlign = left ? "right" : "left";
+    context.textAlign = align ?? (left ? "right" : "left");
     context.lineJoin = "round";
     context.lineWidth = 4;
     context.strokeStyle = this.colours.paper;
     context.fillStyle = this.colours.ink;
-    context.strokeText(shown, left ? x - away : x + away, y);
-    context.fillText(shown, left ? x - away : x + away, y);
+    const at = left && !align ? x - away : x + away;
+    context.strokeText(shown, at, y);
+    context.fillText(shown, at, y);
   }
 
   _drawPulses() {

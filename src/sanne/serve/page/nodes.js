@@ -134,15 +134,22 @@ export class Nodes {
     return found;
   }
 
-  bounds() {
+  // The frame around some rows (all by default), and around one more place.
+  bounds(rows = null, place = null) {
     let [left, right, top, bottom] = [Infinity, -Infinity, Infinity, -Infinity];
-    for (let row = 0; row < this.count; row += 1) {
-      left = Math.min(left, this.points[2 * row]);
-      right = Math.max(right, this.points[2 * row]);
-      top = Math.min(top, this.points[2 * row + 1]);
-      bottom = Math.max(bottom, this.points[2 * row + 1]);
+    const include = (x, y) => {
+      left = Math.min(left, x);
+      right = Math.max(right, x);
+      top = Math.min(top, y);
+      bottom = Math.max(bottom, y);
+    };
+    const count = rows ? rows.length : this.count;
+    for (let i = 0; i < count; i += 1) {
+      const row = rows ? rows[i] : i;
+      include(this.points[2 * row], this.points[2 * row + 1]);
     }
-    return this.count ? { left, right, top, bottom } : { left: -1, right: 1, top: -1, bottom: 1 };
+    if (place) include(place.x, place.y);
+    return left <= right ? { left, right, top, bottom } : { left: -1, right: 1, top: -1, bottom: 1 };
   }
 }
 

@@ -38,24 +38,15 @@ export class View {
     return [this.width / 2 + (x - this.x) * this.scale, this.height / 2 - (y - this.y) * this.scale];
   }
 
-  fit(bounds, glide = true) {
-    const margin = Math.min(48, 0.08 * Math.min(this.width, this.height));
+  // Show a part of the map, at most `closest` times as large as when all is seen; `all`: this part is all.
+  fit(bounds, { glide = true, all = false, closest = Infinity } = {}) {
+    const margin = Math.min(all ? 48 : 90, (all ? 0.07 : 0.16) * Math.min(this.width, this.height));
     const width = Math.max(bounds.right - bounds.left, 1e-6);
     const height = Math.max(bounds.bottom - bounds.top, 1e-6);
-    this.fitted = Math.min((this.width - 2 * margin) / width, (this.height - 2 * margin) / height);
-    const there = { x: (bounds.left + bounds.right) / 2, y: (bounds.top + bounds.bottom) / 2, scale: this.fitted };
-    this.go(there, glide);
-  }
-
-  // Move so that a place is seen; the scale only changes if it is too small to see anything.
-  show(x, y, glide = true) {
-    this.go({ x, y, scale: Math.max(this.scale, 1.6 * this.fitted) }, glide);
-  }
-
-  // Whether a place is in the picture, away from its edge.
-  sees(x, y) {
-    const [left, top] = this.toScreen(x, y);
-    return left > 40 && left < this.width - 40 && top > 40 && top < this.height - 40;
+    let scale = Math.min((this.width - 2 * margin) / width, (this.height - 2 * margin) / height);
+    if (all) this.fitted = scale;
+    scale = Math.max(Math.min(scale, closest * this.fitted), 0.9 * this.fitted);
+    this.go({ x: (bounds.left + bounds.right) / 2, y: (bounds.top + bounds.bottom) / 2, scale }, glide);
   }
 
   go(there, glide = true) {
