@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -56,25 +55,15 @@ class RunningServer:
 
     def terminate(self) -> int:
         """SIGTERM, and the exit code."""
-        self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(60)
-        self._let_go()
-        return code
-
-    def kill(self) -> None:
-        """SIGKILL: no goodbye."""
-        self.process.kill()
-        self.process.wait(60)
-        self._let_go()
-
-    def _let_go(self) -> None:
-        self.client.close()
-        if self.process.stdout is not None:
-            self.process.stdout.close()
+        self.process.terminate()
+        return self.process.wait(60)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self.process.poll() is None:
-            self.kill()
+        self.process.kill()
+        self.process.wait(60)
+        self.client.close()
+        assert self.process.stdout is not None
+        self.process.stdout.close()

@@ -91,7 +91,7 @@ def test_a_body_without_length_that_never_ends(strict: RunningServer) -> None:
             while sent < 2**30:
                 endless.sendall(chunk)
                 sent += len(chunk)
-        assert sent < 2**29  # it was cut off, and not by us
+        assert sent < 100 * 2**20  # it was cut off, and not by us
         is_served(strict)
 
 

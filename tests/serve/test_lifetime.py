@@ -78,4 +78,3 @@ def test_sigterm_finishes_what_was_accepted(model: Path, tmp_path: Path) -> None
         assert server.process.wait(30) == 0
         assert time.perf_counter() - started < 20
         assert server.log.read_text(encoding="utf-8") == ""
-        server.client.close()

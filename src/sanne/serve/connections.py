@@ -9,6 +9,7 @@ from sanne.config import ServeConfig
 from sanne.serve.refusals import Refusal
 
 _FULL = Refusal(503, "too_many_connections", "too many connections are open: try again later", retry_after=1)
+_LINGER_BODIES = 4  # times the largest body is what is thrown away of one that was refused
 _BAD = Refusal(400, "bad_http", "this is not HTTP/1.1 as the server understands it")
 
 
@@ -27,6 +28,7 @@ class _LimitedProtocol(HttpToolsProtocol):
     _head_bytes = 0
     _in_head = True  # until a request's head is whole, and again after its body
     _body_open = False
+    _thrown_away = 0  # bytes of a body whose answer has been given
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -45,6 +47,10 @@ class _LimitedProtocol(HttpToolsProtocol):
         if self._in_head:
             self._head_bytes += len(data)
         super().data_received(data)
+        if self._body_open and self.cycle.response_complete:
+            self._thrown_away += len(data)
+            if self._thrown_away > _LINGER_BODIES * self.limits.max_body_bytes:
+                self.transport.abort()
         if not self._in_head or self.transport.is_closing():
             return
         if self._head_bytes > self.limits.max_header_bytes:
@@ -57,6 +63,7 @@ class _LimitedProtocol(HttpToolsProtocol):
         self._unset_timer()
         self._in_head = False
         self._body_open = True
+        self._thrown_away = 0
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
