@@ -67,7 +67,6 @@ def serve(
         else:
             notes.print(f"serving {model} at {url_of(listener)}; what is added stays in {folder}", markup=False)
 
-    explorer.start()
     try:
         run_app(app, listener, config, say)
     finally:

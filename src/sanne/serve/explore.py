@@ -103,26 +103,35 @@ class _Newcomer:
 class Explorer:
     """The map and the search, kept up with what the engine was told.
 
-    `graph` and `store` are what the engine was opened with; `labels` are the graph's in words, if it has any.
+    `graph` and `store` are what the engine was opened with; `labels` are the graph's in words, if it has any. Nothing
+    is computed until somebody looks: a server without visitors has no map to make.
     """
 
     def __init__(self, engine: Engine, graph: Graph, store: str | Path, labels: npt.NDArray[Any] | None = None) -> None:
-        vectors = np.load(Path(store) / "vectors.npy", mmap_mode="r")  # as all began: the map stays as it is
         self.engine = engine
-        self.map = NodeMap(Path(store), vectors, graph.labels if labels is None else labels)
         self.search = NodeSearch(graph)
-        self._ids = to_json(np.asarray(graph.node_ids[self.map.layout.rows]).tolist())
+        self._graph = graph
+        self._store = Path(store)
+        self._labels = graph.labels if labels is None else labels
+        self._map: NodeMap | None = None
         self._newcomers: list[_Newcomer | None] = []  # None: it came and went
-        self._version = ""
-        self._lock = threading.Lock()
+        self._version = ""  # of the map that newcomers were placed on
+        self._lock = threading.RLock()
 
-    def start(self) -> None:
-        """Have the map made, if there is none."""
-        self.map.start()
+    @property
+    def map(self) -> NodeMap:
+        """The map; at first it is made, in a plain form at once, and a better one in the background."""
+        with self._lock:
+            if self._map is None:
+                vectors = np.load(self._store / "vectors.npy", mmap_mode="r")  # as all began: the map stays as it is
+                self._map = NodeMap(self._store, vectors, self._labels)
+                self._map.start()
+            return self._map
 
     def close(self) -> None:
         """Give up a map that is being made."""
-        self.map.close()
+        if self._map is not None:
+            self._map.close()
 
     def info(self) -> bytes:
         """As in MapInfo."""
@@ -142,6 +151,10 @@ class Explorer:
                 "feature_width": self.engine.feature_width,
             }
         )
+
+    def ids(self) -> bytes:
+        """The ids of the drawn nodes."""
+        return to_json(np.asarray(self._graph.node_ids[self.map.layout.rows]).tolist())
 
     def points(self) -> tuple[bytes, str]:
         """x and y of all points as 32-bit floats, then all colours as 16-bit integers, smallest byte first."""
@@ -188,17 +201,17 @@ class Explorer:
 
         async def info() -> Response:
             """What the map is, and how far it is."""
-            return Response(self.info(), media_type="application/json", headers=_NOT_KEPT)
+            return Response(await read(self.info), media_type="application/json", headers=_NOT_KEPT)
 
         async def points(version: str = "") -> Response:
             """The points: x and y as 32-bit floats for all, then colours as 16-bit integers for all."""
-            body, now = self.points()
+            body, now = await read(self.points)
             headers = {"x-map-version": now, **(_FOREVER if version == now else _NOT_KEPT)}
             return Response(body, media_type="application/octet-stream", headers=headers)
 
         async def ids() -> Response:
             """The ids of the points, in the same order."""
-            return Response(self._ids, media_type="application/json", headers=_NOT_KEPT)
+            return Response(await read(self.ids), media_type="application/json", headers=_NOT_KEPT)
 
         async def arrivals(after: Annotated[int, Query(ge=0, lt=2**31)] = 0) -> Response:
             """Nodes that were added, with their points."""

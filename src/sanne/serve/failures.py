@@ -23,7 +23,7 @@ _FIELDS = {
     for model in vars(requests).values()
     if isinstance(model, type) and issubclass(model, requests.Strict)
     for name in model.model_fields
-} | {"node_id", "k"}
+} | {"node_id", "k", "q", "limit", "after", "spread"}
 
 
 class JsonRequest(Request):

@@ -29,6 +29,10 @@ FEWEST = 10  # nodes; below, t-SNE has no neighbourhoods
 _WIDTH = 50  # principal axes that neighbours are looked for in
 _BLOCK = 512  # rows compared with the reference together
 _PERPLEXITY, _NEIGHBOURS = 30.0, 15
+_ALIKE = 1e-5  # an extent below which there is none, but for the rounding of numbers
+_STEPS = 150  # of a newcomer to its place ...
+_ROOM = 0.5  # ... on which it gets no further than this part of half the map
+_CELLS = 150  # of the grid for newcomers, in either direction
 _CALLS = 30  # of progress, over t-SNE's 750 steps
 
 
@@ -77,7 +81,7 @@ def centred(points: npt.ArrayLike) -> Floats:
 def tsne_points(reference: Floats, seed: int, progress: Progress) -> Floats:
     """A t-SNE map, or two axes where t-SNE can tell nothing apart."""
     count = len(reference)
-    if count < FEWEST or np.ptp(reference) < 1e-9:
+    if count < FEWEST or reference.shape[1] < 2 or np.ptp(reference[:, 0]) < _ALIKE:
         return flat_points(reference)
     calls = 0
 
@@ -95,7 +99,8 @@ def tsne_points(reference: Floats, seed: int, progress: Progress) -> Floats:
         callbacks=report,
         callbacks_every_iters=25,
     )
-    return centred(tsne.fit(np.asarray(reference, np.float64)))
+    points = centred(tsne.fit(np.asarray(reference, np.float64)))
+    return points if np.isfinite(points).all() else flat_points(reference)
 
 
 def nearest(reference: Floats, rows: Floats, count: int) -> tuple[Rows, Floats]:
@@ -126,12 +131,14 @@ def between(reference: Floats, points: Floats, rows: Floats) -> Floats:
 
 
 class Placer:
-    """Puts newcomers on a map that stays as it is, by openTSNE where it is a t-SNE map."""
+    """Puts newcomers on a map that stays as it is, by openTSNE where it is a t-SNE map of some extent."""
 
     def __init__(self, reference: Floats, points: Floats, *, tsne: bool) -> None:
         self._reference = reference
         self._points = points
-        self._map = _tsne_map(reference, points) if tsne and len(reference) >= FEWEST else None
+        self._half = float(np.abs(points).max())
+        narrow = np.ptp(points, axis=0).min() < max(0.01 * self._half, _ALIKE)
+        self._map = None if not tsne or narrow or len(reference) < FEWEST else _tsne_map(reference, points)
 
     def __call__(self, rows: Floats) -> Floats:
         """(count, 2) for (count, width); not for two threads at once."""
@@ -139,7 +146,10 @@ class Placer:
             return np.empty((0, 2), np.float32)
         if self._map is None:
             return between(self._reference, self._points, rows)
-        return np.asarray(self._map.transform(rows, perplexity=_NEIGHBOURS / 3), np.float32)
+        # Beyond its grid openTSNE reads memory that is not its own: with steps this short nobody gets there.
+        longest = _ROOM * self._half / _STEPS
+        placed = self._map.transform(rows, perplexity=_NEIGHBOURS / 3, n_iter=_STEPS, max_step_norm=longest)
+        return np.asarray(placed, np.float32)
 
 
 def _tsne_map(reference: Floats, points: Floats) -> Any:
@@ -167,21 +177,33 @@ def _tsne_map(reference: Floats, points: Floats) -> Any:
             )
             return (affinities, found, distances) if return_distances else affinities
 
-    return package.TSNEEmbedding(
+    half = float(np.abs(points).max())
+    remade = package.TSNEEmbedding(
         np.asarray(points, np.float64),
         Exact(),
         negative_gradient_method="fft",  # its grid is made once: a newcomer is placed within some 30 ms
         n_interpolation_points=3,
         min_num_intervals=50,
-        ints_in_interval=1,
+        ints_in_interval=max(1.0, 4 * half / _CELLS),
         dof=1,
         n_jobs=1,
     )
+    remade.prepare_interpolation_grid(padding=2.0)  # as much room again on every side
+    return remade
+
+
+def lay_out(folder: Path, seed: int, report: Progress) -> None:
+    """Give the nodes of a folder their points and communities."""
+    reference, others = np.load(folder / "reference.npy"), np.load(folder / "others.npy")
+    communities = find_communities(reference, min(COMMUNITIES, len(reference)), num_starts=2, seed=seed)
+    points = tsne_points(reference, seed, report)
+    np.save(folder / "points.npy", np.concatenate([points, between(reference, points, others)]))
+    others_in = communities[nearest(reference, others, 1)[0][:, 0]] if len(others) else communities[:0]
+    np.save(folder / "communities.npy", np.concatenate([communities, others_in]).astype(np.uint16))
 
 
 def main() -> None:
     """Lay out the nodes of a folder."""
-    folder, seed = Path(sys.argv[1]), int(sys.argv[2])
     parent = os.getppid()
 
     def report(share: float) -> None:
@@ -189,12 +211,7 @@ def main() -> None:
             sys.exit(1)  # nobody waits for this any more
         print(f"{share:.3f}", flush=True)
 
-    reference, others = np.load(folder / "reference.npy"), np.load(folder / "others.npy")
-    communities = find_communities(reference, min(COMMUNITIES, len(reference)), num_starts=2, seed=seed)
-    points = tsne_points(reference, seed, report)
-    np.save(folder / "points.npy", np.concatenate([points, between(reference, points, others)]))
-    others_in = communities[nearest(reference, others, 1)[0][:, 0]] if len(others) else communities[:0]
-    np.save(folder / "communities.npy", np.concatenate([communities, others_in]).astype(np.uint16))
+    lay_out(Path(sys.argv[1]), int(sys.argv[2]), report)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.atomic import replaced_folder
-from sanne.errors import MissingExtraError
+from sanne.errors import MissingExtraError, SanneError
 from sanne.evaluate.labels import has_label
 from sanne.plot import tsne_package
 from sanne.serve.layout import (
@@ -28,6 +28,7 @@ from sanne.serve.layout import (
     Rows,
     drawn_rows,
     flat_points,
+    lay_out,
     nearest,
 )
 
@@ -42,7 +43,8 @@ NO_COLOUR = 2**16 - 1
 CLASSES_AT_MOST = 200  # named in the legend; rarer labels have no colour
 _FORMAT = 1
 _CLOUD = 24  # places tried around a newcomer, to show how far its spread reaches
-_NICE = 10  # the layout gives way to requests
+_NICE = 5  # the layout gives way to requests
+_OWN_PROCESS = 1000  # nodes; fewer are laid out within a second or two, which is less than a process takes to start
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +157,9 @@ class NodeMap:
         try:
             np.save(work / "reference.npy", self._reference)
             np.save(work / "others.npy", self._reduced[len(self._reference) :])
-            if not self._run(work):
+            if len(self._reference) < _OWN_PROCESS:
+                lay_out(work, self._seed, self._report)
+            elif not self._run(work):
                 return
             points, communities = np.load(work / "points.npy"), np.load(work / "communities.npy")
             self._set("tsne", points, communities)
@@ -163,27 +167,30 @@ class NodeMap:
                 np.save(part / "points.npy", points)
                 np.save(part / "communities.npy", communities)
                 (part / "map.json").write_text(json.dumps({"key": self._key, "count": len(points)}), encoding="utf-8")
-        except OSError as error:
+        except (OSError, SanneError) as error:
             logger.warning("the map could not be kept: %s", error)
         finally:
             self.progress = None
             shutil.rmtree(work, ignore_errors=True)
 
+    def _report(self, share: float) -> None:
+        self.progress = share
+
     def _run(self, work: Path) -> bool:
         command = [sys.executable, "-m", "sanne.serve.layout", str(work), str(self._seed)]
         calm = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=calm)
-        self._process = process
-        _give_way(process.pid)
-        if self._closed:
-            process.terminate()
-        assert process.stdout is not None
-        assert process.stderr is not None
-        for line in process.stdout:
-            self.progress = float(line)
-        complaint = process.stderr.read().strip()
-        if process.wait() != 0 and not self._closed:
-            logger.warning("the map could not be laid out: %s", complaint.splitlines()[-1:] or process.returncode)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=calm) as process:
+            self._process = process
+            _give_way(process.pid)
+            if self._closed:
+                process.terminate()
+            assert process.stdout is not None
+            assert process.stderr is not None
+            for line in process.stdout:
+                self._report(float(line))
+            complaint = process.stderr.read().strip().splitlines()
+        if process.returncode != 0 and not self._closed:
+            logger.warning("the map could not be laid out: %s", complaint[-1] if complaint else process.returncode)
         return process.returncode == 0
 
 
