@@ -13,13 +13,14 @@ from sanne.graph.csr import Graph
 from sanne.serve.engine import Engine
 from sanne.serve.nodes import Answer, NewNode
 
+PLANTED = planted_graph()
 GROUP = 40  # nodes in each group of the planted graph
 WIDTH = 12
 
 
 def graph_of(kind: str) -> Graph:
     """The planted graph, as one of many kinds of graph."""
-    graph = planted_graph()
+    graph = PLANTED
     rows = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr))
     parts: dict[str, Any] = {"node_ids": graph.node_ids, "features": graph.features, "labels": graph.labels}
     weights = None
@@ -70,7 +71,7 @@ def only(results: list[list[Answer] | SanneError]) -> Answer:
 def newcomer(number: int, group: int = 1, links: int = 3, **other: Any) -> NewNode:
     """A node with features like those of a group, linked to some of its nodes."""
     stream = np.random.default_rng(number)
-    features = planted_graph().features[group * GROUP + stream.integers(GROUP)]
+    features = PLANTED.features[group * GROUP + stream.integers(GROUP)]
     ends = group * GROUP + stream.choice(GROUP, links, replace=False)
     return NewNode(f"new{number}", features=features, links=tuple((f"p{end}", 1.0) for end in ends), **other)
 
