@@ -141,10 +141,12 @@ def check_components(idf: FloatArray, components: FloatArray, words: list[Any] |
 
 def weigh(counts: Any, idf: FloatArray, whole: bool) -> Any:
     """TF-IDF rows of length one; whole counts enter as 1 + log(count), other numbers as 1."""
-    weighted = counts.copy()
-    weighted.data = 1.0 + np.log(np.maximum(weighted.data, 1.0)) if whole else np.ones_like(weighted.data)
-    weighted = weighted @ sp.diags(idf)
-    return _unit_rows(weighted)
+    data = 1.0 + np.log(np.maximum(counts.data, 1.0)) if whole else np.ones_like(counts.data)
+    data = (data * idf[counts.indices]).astype(np.float32)
+    squares = sp.csr_matrix((data * data, counts.indices, counts.indptr), shape=counts.shape)
+    length = np.sqrt(squares @ np.ones(counts.shape[1], np.float32))
+    data *= np.repeat(1.0 / np.maximum(length, 1e-12), np.diff(counts.indptr))
+    return sp.csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
 
 
 def project(counts: Any, idf: FloatArray, components: FloatArray, scale: float, whole: bool = True) -> FloatArray:
@@ -153,11 +155,6 @@ def project(counts: Any, idf: FloatArray, components: FloatArray, scale: float, 
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     result: FloatArray = (vectors * (scale / np.maximum(length, 1e-12))).astype(np.float32)
     return result
-
-
-def _unit_rows(matrix: Any) -> Any:
-    length = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
-    return (sp.diags(1.0 / np.maximum(length, 1e-12)) @ matrix).tocsr().astype(np.float32)
 
 
 def _row_blocks(matrix: Any, size: int = 65_536) -> Iterator[Any]:

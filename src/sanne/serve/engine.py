@@ -72,6 +72,7 @@ class Engine:
             state = LiveState(NodeIds(graph), live, LiveFeatures(artifact.feature_map, graph), store.vectors)
             engine = cls(artifact, state, store)
             engine._replay()
+            engine._warm_up()
         except BaseException:
             store.close()
             raise
@@ -235,6 +236,10 @@ class Engine:
         if held is not None and done == held:
             self._keeper.restore()
         self._keeper.look(self._store.journal.rows)
+
+    def _warm_up(self) -> None:
+        """Load, or compile, all that the first answer needs."""
+        self._answer([Group((NewNode("warm-up"),), [])], [1], [1])
 
     def _commit(self, changes: Sequence[Change]) -> None:
         """Make changes durable, then visible."""

@@ -62,7 +62,8 @@ class Journal:
         database = connect(folder)
         try:
             if new:
-                self._table = database.create_table(NAME, schema=self._schema, mode="overwrite")
+                database.drop_table(NAME, ignore_missing=True)  # of a store whose making was interrupted
+                self._table = database.create_table(NAME, schema=self._schema)
             else:
                 self._table = database.open_table(NAME)
             self.rows = int(self._table.count_rows())
@@ -74,12 +75,15 @@ class Journal:
         self._commits = _COMMITS_TO_JOIN  # as left by who wrote before: join soon
         self._joiner = ThreadPoolExecutor(1, thread_name_prefix="sanne-journal")
         self._joining: Future[None] | None = None
+        self._closed = False
 
     def append(self, changes: Sequence[Change]) -> None:
         """Write changes, all or none; they are on disk when this returns."""
         count = sum(map(len, changes))
         if count == 0:
             return
+        if self._closed:
+            raise StoreError(f"{self._folder}: the store is closed")
         try:
             self._table.add(self._to_arrow(changes))
         except (OSError, ValueError, RuntimeError) as error:
@@ -114,7 +118,8 @@ class Journal:
         yield changes
 
     def close(self) -> None:
-        """Wait for the thread in the background."""
+        """Take nothing more, and wait for the thread in the background."""
+        self._closed = True
         self._joiner.shutdown(wait=True)
 
     def _join(self) -> None:

@@ -134,11 +134,15 @@ class LiveRows:
 
 
 def _base_arcs(adjacency: Adjacency) -> Arcs:
-    if adjacency.weights is None:
-        none = np.empty(0, np.float64)
-        return Arcs(adjacency.indptr, adjacency.indices, np.empty(0, np.float32), none, none)
-    sums = weight_sums(adjacency.indptr, adjacency.weights)
-    return Arcs(adjacency.indptr, adjacency.indices, adjacency.weights, *sums)
+    """The base for the kernels, in arrays of one kind: for every other kind they would be compiled anew."""
+    weights, totals, marks = np.empty(0, np.float32), np.empty(0, np.float64), np.empty(0, np.float64)
+    if adjacency.weights is not None:
+        weights = adjacency.weights
+        totals, marks = weight_sums(adjacency.indptr, adjacency.weights)
+    arrays = [np.asarray(array).view() for array in (adjacency.indptr, adjacency.indices, weights, totals, marks)]
+    for array in arrays:
+        array.flags.writeable = False
+    return Arcs(*arrays)
 
 
 @kernel

@@ -72,9 +72,11 @@ class Store:
             raise
 
     def close(self) -> None:
-        """Finish what is written, and let others use the folder."""
+        """Finish what is written, and let others use the folder; a second time does nothing."""
         self.journal.close()
-        os.close(self._lock)
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
 
 
 def model_digest(folder: str | Path) -> str:
