@@ -43,7 +43,7 @@ def post_until_killed(server: RunningServer, kill_after: int) -> dict[str, list[
 
     def post(number: int) -> None:
         id = f"new-{number}"
-        answer = httpx.post(f"{server.url}/v1/nodes", json={"nodes": [newcomer(id)]}, timeout=60)
+        answer = server.client.post("/v1/nodes", json={"nodes": [newcomer(id)]})
         assert answer.status_code == 200
         acknowledged[id] = answer.json()["nodes"][0]["vector"]
         if len(acknowledged) >= kill_after:
@@ -65,9 +65,11 @@ def is_there(client: httpx.Client, id: str, vector: list[float]) -> None:
 
 
 def needs_its_token(server: RunningServer) -> None:
-    for path, status in (("/healthz", 200), ("/readyz", 200), ("/metrics", 401), ("/openapi.json", 401)):
-        assert httpx.get(f"{server.url}{path}").status_code == status
-    assert httpx.get(f"{server.url}/metrics", headers={"Authorization": "Bearer b"}).status_code == 401
+    with httpx.Client(base_url=server.url) as stranger:
+        for path, status in (("/healthz", 200), ("/readyz", 200), ("/metrics", 401), ("/openapi.json", 401)):
+            assert stranger.get(path).status_code == status
+        assert stranger.get("/metrics", headers={"Authorization": "Bearer b"}).status_code == 401
+    assert server.client.get("/metrics").status_code == 200
 
 
 def ends_well(server: RunningServer) -> None:

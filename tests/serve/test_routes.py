@@ -10,7 +10,6 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from running_server import RunningServer
 
 WIDTH = 12
 _numbers = count()
@@ -242,11 +241,11 @@ def test_the_examples_of_the_description_work(client: httpx.Client) -> None:
     assert len(tried) >= 10
 
 
-def test_requests_that_come_together_are_answered_as_if_alone(server: RunningServer, client: httpx.Client) -> None:
+def test_requests_that_come_together_are_answered_as_if_alone(client: httpx.Client) -> None:
     requests = [{"nodes": [node(links=["p0", f"p{i}"])], "explain": 3, "similar": 3} for i in range(1, 33)]
 
     def ask(request: Any) -> Any:
-        return httpx.post(f"{server.url}/v1/embed", json=request).json()["nodes"][0]
+        return client.post("/v1/embed", json=request).json()["nodes"][0]
 
     with ThreadPoolExecutor(16) as pool:
         together = list(pool.map(ask, requests))
