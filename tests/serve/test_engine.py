@@ -33,7 +33,7 @@ def engine(model: Path, tmp_path: Path) -> Iterator[Engine]:
 
 
 def read_all(engine: Engine, graph: Graph) -> Any:
-    return engine._reader.read([engine._asked(number) for number in range(graph.num_nodes)]).vectors
+    return engine._reader.read([engine._answers.asked(number) for number in range(graph.num_nodes)]).vectors
 
 
 @pytest.mark.parametrize(

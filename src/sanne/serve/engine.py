@@ -1,37 +1,31 @@
 """The engine behind the server: model, live graph and store joined. No HTTP here."""
 
-import logging
 import threading
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from sanne.errors import FieldError, NodeExistsError, SanneError, UnknownNodeError
+from sanne.errors import FieldError, UnknownNodeError
 from sanne.graph.csr import FloatArray, Graph
 from sanne.model.artifact import Artifact
 from sanne.seeds import derived_seed
+from sanne.serve.answers import Answerer, Found, Result
 from sanne.serve.base_vectors import base_vectors
-from sanne.serve.checks import Group, check_attributes, check_group, check_id, check_links, check_weight
-from sanne.serve.ids import NodeIds, key_of, stream_key
+from sanne.serve.checks import Group, check_attributes, check_id, check_links, check_weight
+from sanne.serve.ids import NodeIds, key_of
 from sanne.serve.journal import Change, Entry, Kind
 from sanne.serve.live_features import LiveFeatures, reads_of
-from sanne.serve.live_graph import LiveGraph, guest_arcs
+from sanne.serve.live_graph import LiveGraph
 from sanne.serve.nodes import Answer, NewNode, NodeId, NodeInfo
-from sanne.serve.reader import Asked, Guests, Reader, Reading
+from sanne.serve.reader import Reader
 from sanne.serve.search_index import IndexKeeper
 from sanne.serve.state import LiveState
 from sanne.serve.store import Store, graph_digest, model_digest
 
-logger = logging.getLogger(__name__)
-
 NEIGHBOURS_SHOWN = 50
 _REFRESHED_AT_ONCE = 128  # nodes that are read, and committed, together
-
-Found = list[tuple[NodeId, float]]
-Result = list[Answer] | SanneError
 
 
 class Engine:
@@ -49,6 +43,7 @@ class Engine:
         self._reader = Reader(artifact, state.graph, state.features)
         self._working = threading.RLock()  # held while something is computed or changed
         self._lock = threading.RLock()  # held for the moment in which the state changes or is looked at
+        self._answers = Answerer(state, self._reader, self._lock)
         self._keeper = IndexKeeper(store.folder, state.vectors, self._lock)
         self.dim = state.vectors.dim
         self.reads = state.features.reads.attribute  # what the model reads of a node besides its links
@@ -87,15 +82,15 @@ class Engine:
         wrong gives its error in its place.
         """
         with self._working:
-            return self._answer(self._check_groups(groups, distinct=False), explain, similar)
+            return self._answers.answer(self._answers.check(groups, distinct=False), explain, similar)
 
     def add(
         self, groups: Sequence[Sequence[NewNode]], *, explain: Sequence[int], similar: Sequence[int]
     ) -> list[Result]:
         """Like `embed`, and the nodes stay: they are durable when this returns, all groups in one commit."""
         with self._working:
-            checked = self._check_groups(groups, distinct=True)
-            results = self._answer(checked, explain, similar)
+            checked = self._answers.check(groups, distinct=True)
+            results = self._answers.answer(checked, explain, similar)
             changes = [
                 [
                     _entry("add", node, answer.vector, answer.spread)
@@ -118,7 +113,7 @@ class Engine:
                 undo = self._state.remember(number)
                 self._state.apply([[_entry("replace", node)]])
             try:
-                reading = self._reader.read([self._asked(number)])
+                reading = self._reader.read([self._answers.asked(number)])
                 if not np.isfinite(reading.vectors).all():
                     raise FieldError("features", "these numbers are too large for the model")
                 vector, spread = reading.vectors[0], float(reading.spread[0])
@@ -162,7 +157,7 @@ class Engine:
                 id=state.ids.name(number),
                 vector=vector,
                 spread=spread,
-                neighbours=self._named(zip(ends.tolist(), weights.tolist(), strict=True)),
+                neighbours=self._answers.named(zip(ends.tolist(), weights.tolist(), strict=True)),
                 degree=state.graph.degree(number),
                 label=state.label(number),
                 text=state.text(number),
@@ -175,7 +170,7 @@ class Engine:
         with self._lock:
             number = self._number(id)
             vector, _ = self._state.vectors.get(number)
-            return self._nearest(vector[None], _checked_count("k", k, least=1), leave_out=number)[0]
+            return self._answers.nearest(vector[None], _checked_count("k", k, least=1), leave_out=number)[0]
 
     def similar_to_vector(self, vector: FloatArray, k: int) -> Found:
         """The `k` nodes nearest to a vector, as (id, cosine)."""
@@ -185,7 +180,7 @@ class Engine:
         if not np.isfinite(query).all():
             raise FieldError("vector", "a number in it is not finite")
         with self._lock:
-            return self._nearest(query[None], _checked_count("k", k, least=1))[0]
+            return self._answers.nearest(query[None], _checked_count("k", k, least=1))[0]
 
     def refresh(self, limit: int | None = None) -> int:
         """Read nodes near changes again, at most `limit`; returns how many. Their vectors are durable afterwards.
@@ -196,7 +191,7 @@ class Engine:
             waiting = self._state.stale[:limit]
             for first in range(0, len(waiting), _REFRESHED_AT_ONCE):
                 nodes = waiting[first : first + _REFRESHED_AT_ONCE]
-                reading = self._reader.read([self._asked(node) for node in nodes])
+                reading = self._reader.read([self._answers.asked(node) for node in nodes])
                 rows = zip(nodes, reading.vectors, reading.spread.tolist(), strict=True)
                 name = self._state.ids.name
                 self._commit([[Entry("vector", key_of(name(node)), vector=v, spread=s)] for node, v, s in rows])
@@ -210,7 +205,7 @@ class Engine:
                 "edges": self._state.graph.num_edges,
                 "added": self._state.num_added,
                 "deleted": self._state.deleted,
-                "stale": len(self._state.stale),
+                "stale": self._state.num_stale,
                 "dim": self.dim,
                 "reads": self.reads,
                 "journal_rows": self._store.journal.rows,
@@ -239,7 +234,7 @@ class Engine:
 
     def _warm_up(self) -> None:
         """Load, or compile, all that the first answer needs."""
-        self._answer([Group((NewNode("warm-up"),), [])], [1], [1])
+        self._answers.answer([Group((NewNode("warm-up"),), [])], [1], [1])
 
     def _commit(self, changes: Sequence[Change]) -> None:
         """Make changes durable, then visible."""
@@ -247,93 +242,6 @@ class Engine:
         with self._lock:
             self._state.apply(changes)
         self._keeper.look(self._store.journal.rows)
-
-    def _check_groups(self, groups: Sequence[Sequence[NewNode]], *, distinct: bool) -> list[Group | SanneError]:
-        """Each group resolved, or what is wrong with it; `distinct`: no id in two groups."""
-        checked: list[Group | SanneError] = []
-        taken: set[str] = set()
-        for nodes in groups:
-            try:
-                group = check_group(nodes, self._state.ids, self._state.features.reads, self._state.graph.num_slots)
-                for i, node in enumerate(nodes):
-                    if distinct and key_of(node.id) in taken:
-                        raise NodeExistsError(f"nodes[{i}].id: another request adds a node {node.id!r} at this moment")
-                taken |= {key_of(node.id) for node in nodes}
-                checked.append(group)
-            except SanneError as error:
-                checked.append(error)
-        return checked
-
-    def _answer(
-        self, checked: Sequence[Group | SanneError], explain: Sequence[int], similar: Sequence[int]
-    ) -> list[Result]:
-        groups = [(i, group) for i, group in enumerate(checked) if isinstance(group, Group)]
-        results: list[Any] = list(checked)
-        if not groups:
-            return results
-        reading = self._read_guests([group for _, group in groups], [explain[i] for i, _ in groups])
-        row = 0
-        for i, group in groups:
-            rows = slice(row, row + len(group.nodes))
-            results[i] = self._group_answers(group, reading, rows, explain[i])
-            row = rows.stop
-        most = max((similar[i] for i, _ in groups), default=0)
-        if most > 0:
-            with self._lock:
-                found = self._nearest(reading.vectors, most)
-            row = 0
-            for i, group in groups:
-                if similar[i] > 0 and isinstance(results[i], list):
-                    near = found[row : row + len(group.nodes)]
-                    results[i] = [
-                        replace(answer, similar=names[: similar[i]])
-                        for answer, names in zip(results[i], near, strict=True)
-                    ]
-                row += len(group.nodes)
-        return results
-
-    def _read_guests(self, groups: Sequence[Group], explain: Sequence[int]) -> Reading:
-        graph, first = self._state.graph, self._state.graph.num_slots
-        guests = Guests(
-            guest_arcs([graph.guest_rows(graph.merged(group.links)) for group in groups]),
-            self._state.read_features([node for group in groups for node in group.nodes]),
-            np.cumsum([0, *(len(group.nodes) for group in groups)]),
-        )
-        asked = [
-            Asked(first + i, number, stream_key(node.id), explain[number])
-            for number, group in enumerate(groups)
-            for i, node in enumerate(group.nodes)
-        ]
-        return self._reader.read(asked, guests)
-
-    def _group_answers(self, group: Group, reading: Reading, rows: slice, explain: int) -> Result:
-        answers = []
-        for i, node in enumerate(group.nodes):
-            vector, spread = reading.vectors[rows.start + i], float(reading.spread[rows.start + i])
-            if not np.isfinite(vector).all():
-                return FieldError(f"nodes[{i}].features", "these numbers are too large for the model")
-            contribution = reading.contributions[rows.start + i]
-            explanation = None
-            if contribution is not None:
-                explanation = self._named(zip(*(part.tolist() for part in contribution), strict=True), group)
-            answers.append(Answer(self._state.ids.given_back(node.id), vector, spread, explanation))
-        return answers
-
-    def _nearest(self, queries: FloatArray, k: int, leave_out: int = -1) -> list[Found]:
-        state = self._state
-        return [self._named(row) for row in state.vectors.search(queries, k, state.graph.alive, leave_out)]
-
-    def _named(self, numbers: Iterable[tuple[int, float]], group: Group | None = None) -> Found:
-        """Numbers as ids; those above all nodes are guests of `group`."""
-        ids, first = self._state.ids, self._state.graph.num_slots
-        return [
-            (ids.given_back(group.nodes[number - first].id) if group and number >= first else ids.name(number), value)
-            for number, value in numbers
-        ]
-
-    def _asked(self, number: int) -> Asked:
-        state = self._state
-        return Asked(number, -1, stream_key(state.ids.name(number)) if state.is_added(number) else number)
 
     def _number(self, id: NodeId) -> int:
         number = self._state.ids.find(id)

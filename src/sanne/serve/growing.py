@@ -14,8 +14,9 @@ class Growing:
     `rows` is a view: what was taken before the array grew stays as it was, and is not kept up to date.
     """
 
-    def __init__(self, start: npt.NDArray[Any], room: int = _LEAST) -> None:
+    def __init__(self, start: npt.NDArray[Any]) -> None:
         self.count = len(start)
+        room = max(_LEAST, self.count // 4)  # it takes no memory before it is used
         self._array = np.empty((self.count + room, *start.shape[1:]), start.dtype)
         self._array[: self.count] = start
 

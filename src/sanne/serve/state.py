@@ -49,6 +49,10 @@ class LiveState:
         """Nodes whose vectors are out of date, those whose own edges changed first."""
         return [*self._changed, *self._near]
 
+    @property
+    def num_stale(self) -> int:
+        return len(self._changed) + len(self._near)
+
     def is_stale(self, node: int) -> bool:
         return node in self._changed or node in self._near
 
