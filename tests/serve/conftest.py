@@ -16,14 +16,20 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fit_and_save(tmp_path_factory.mktemp("served"), planted_graph(), TINY)
 
 
+# A server with little patience. The rest is as it comes.
+LIMITS = ("body_seconds=3", "header_seconds=3", "max_open_bodies=200", "max_connections=1000", "keep_alive_seconds=2")
+
+
 @pytest.fixture(scope="session")
 def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """A server that all tests share."""
-    with RunningServer(model, tmp_path_factory.mktemp("shared") / "store") as running:
+    """A server that the tests share: it takes longer to start than they take."""
+    options = [part for limit in LIMITS for part in ("--set", limit)]
+    with RunningServer(model, tmp_path_factory.mktemp("shared") / "store", *options) as running:
         yield running
         assert running.process.poll() is None, running.log.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="session")
 def client(server: RunningServer) -> httpx.Client:
+    """A client of that server."""
     return server.client

@@ -5,9 +5,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import httpx
 import pytest
@@ -15,16 +13,6 @@ from running_server import RunningServer
 
 HEAD = b"POST /v1/embed HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
 NODE = {"nodes": [{"id": "x", "links": ["p0"]}]}
-LIMITS = ("body_seconds=3", "header_seconds=3", "max_open_bodies=200", "max_connections=1000", "keep_alive_seconds=2")
-
-
-@pytest.fixture(scope="module")
-def strict(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """A server with little patience."""
-    store = tmp_path_factory.mktemp("strict") / "store"
-    with RunningServer(model, store, *(part for limit in LIMITS for part in ("--set", limit))) as running:
-        yield running
-        assert running.process.poll() is None
 
 
 def is_served(server: RunningServer) -> None:
@@ -49,15 +37,15 @@ def answer_of(connection: socket.socket) -> tuple[int, str]:
     return int(head.split()[1]), json.loads(body)["error"]["code"]
 
 
-def test_300_clients_that_send_one_byte_a_second(strict: RunningServer) -> None:
-    clients = [connect(strict) for _ in range(300)]
+def test_300_clients_that_send_one_byte_a_second(server: RunningServer) -> None:
+    clients = [connect(server) for _ in range(300)]
     for client in clients:
         client.sendall(HEAD + b"Content-Length: 1000\r\n\r\n")
     for _ in range(4):
         for client in clients:
             with contextlib.suppress(OSError):  # those who were told to go
                 client.send(b" ")
-        is_served(strict)
+        is_served(server)
         time.sleep(1)
     codes = {answer_of(client) for client in clients}
     assert codes == {(408, "body_too_slow")}
@@ -65,26 +53,26 @@ def test_300_clients_that_send_one_byte_a_second(strict: RunningServer) -> None:
         client.close()
 
 
-def test_heads_that_never_end(strict: RunningServer) -> None:
-    slow = [connect(strict) for _ in range(50)]
+def test_heads_that_never_end(server: RunningServer) -> None:
+    slow = [connect(server) for _ in range(50)]
     for client in slow:
         client.sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
-    silent = connect(strict)
-    is_served(strict)
+    silent = connect(server)
+    is_served(server)
     assert {answer_of(client) for client in slow} == {(408, "head_too_slow")}
     assert silent.recv(10) == b""
-    large = connect(strict)
+    large = connect(server)
     with contextlib.suppress(OSError):
         for _ in range(100):
             large.sendall(b"X-Large: " + b"x" * 10_000 + b"\r\n" if _ else b"GET / HTTP/1.1\r\n")
     assert answer_of(large) == (431, "head_too_large")
-    is_served(strict)
+    is_served(server)
     for client in (*slow, silent, large):
         client.close()
 
 
-def test_a_body_without_length_that_never_ends(strict: RunningServer) -> None:
-    with connect(strict) as endless:
+def test_a_body_without_length_that_never_ends(server: RunningServer) -> None:
+    with connect(server) as endless:
         endless.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
         sent, chunk = 0, b"10000\r\n" + b" " * 65536 + b"\r\n"
         with contextlib.suppress(OSError):
@@ -92,11 +80,11 @@ def test_a_body_without_length_that_never_ends(strict: RunningServer) -> None:
                 endless.sendall(chunk)
                 sent += len(chunk)
         assert sent < 100 * 2**20  # it was cut off, and not by us
-        is_served(strict)
+        is_served(server)
 
 
-def test_a_body_that_is_too_large_is_told_so(strict: RunningServer) -> None:
-    with httpx.Client(base_url=strict.url) as client:
+def test_a_body_that_is_too_large_is_told_so(server: RunningServer) -> None:
+    with httpx.Client(base_url=server.url) as client:
         answer = client.post("/v1/embed", content=b" " * (3 * 2**20), headers={"Content-Type": "application/json"})
         assert answer.status_code == 413
         assert answer.json()["error"]["code"] == "body_too_large"
@@ -104,23 +92,23 @@ def test_a_body_that_is_too_large_is_told_so(strict: RunningServer) -> None:
 
 
 @pytest.mark.parametrize("deep", [b"[" * 500_000, b'{"nodes":' * 100_000, b'[{"a":' * 40 + b"1" + b"}]" * 40])
-def test_a_deeply_nested_json(strict: RunningServer, deep: bytes) -> None:
-    answer = httpx.post(f"{strict.url}/v1/embed", content=deep, headers={"Content-Type": "application/json"})
+def test_a_deeply_nested_json(server: RunningServer, deep: bytes) -> None:
+    answer = httpx.post(f"{server.url}/v1/embed", content=deep, headers={"Content-Type": "application/json"})
     assert answer.status_code == 422
     assert answer.json()["error"]["code"] == "json_too_deep"
-    is_served(strict)
+    is_served(server)
 
 
-def test_disconnects_in_the_middle(strict: RunningServer) -> None:
+def test_disconnects_in_the_middle(server: RunningServer) -> None:
     whole = json.dumps(NODE).encode()
     for cut in range(0, len(whole), 3):
-        with connect(strict) as client:
+        with connect(server) as client:
             client.sendall(HEAD + f"Content-Length: {len(whole)}\r\n\r\n".encode() + whole[:cut])
     for _ in range(20):  # a whole request, and nobody there for the answer
-        with connect(strict) as client:
+        with connect(server) as client:
             client.sendall(HEAD + f"Content-Length: {len(whole)}\r\n\r\n".encode() + whole)
-    is_served(strict)
-    numbers = httpx.get(f"{strict.url}/metrics").text
+    is_served(server)
+    numbers = httpx.get(f"{server.url}/metrics").text
     assert "sanne_open_bodies 0.0" in numbers
 
 
@@ -129,34 +117,34 @@ def test_disconnects_in_the_middle(strict: RunningServer) -> None:
     [b"GARBAGE\r\n\r\n", b"\x16\x03\x01\x02", b"GET / HTTP/9.9\r\n\r\n", HEAD + b"Content-Length: -1\r\n\r\n"],
     ids=range(4),
 )
-def test_what_is_no_http(strict: RunningServer, garbage: bytes) -> None:
-    with connect(strict) as client:
+def test_what_is_no_http(server: RunningServer, garbage: bytes) -> None:
+    with connect(server) as client:
         client.sendall(garbage)
         assert answer_of(client)[0] in (400, 408)
-    is_served(strict)
+    is_served(server)
 
 
-def test_too_many_connections_are_refused_and_forgotten(strict: RunningServer) -> None:
-    clients = [connect(strict) for _ in range(1100)]
+def test_too_many_connections_are_refused_and_forgotten(server: RunningServer) -> None:
+    clients = [connect(server) for _ in range(1100)]
     time.sleep(0.5)
     assert answer_of(clients[-1]) == (503, "too_many_connections")
     for client in clients:
         client.close()
     time.sleep(0.5)
-    is_served(strict)
+    is_served(server)
 
 
-def test_health_stays_quick_while_the_worker_computes(strict: RunningServer) -> None:
+def test_health_stays_quick_while_the_worker_computes(server: RunningServer) -> None:
     nodes = {"nodes": [{"id": f"x{i}", "features": [0.5] * 12, "links": ["p0", "p1"]} for i in range(256)]}
     done = threading.Event()
     times = []
 
     def load() -> None:
-        with httpx.Client(base_url=strict.url, timeout=60) as client:
+        with httpx.Client(base_url=server.url, timeout=60) as client:
             while not done.is_set():
                 assert client.post("/v1/embed", json=nodes).status_code in (200, 429)
 
-    with ThreadPoolExecutor(4) as pool, httpx.Client(base_url=strict.url) as client:
+    with ThreadPoolExecutor(4) as pool, httpx.Client(base_url=server.url) as client:
         loads = [pool.submit(load) for _ in range(4)]
         for _ in range(40):
             started = time.perf_counter()

@@ -33,6 +33,7 @@ def serve(
     as_json: Json = False,
 ) -> None:
     """Answer requests for vectors of new nodes, and keep the nodes that stay. SANNE_TOKEN sets a bearer token."""
+    os.environ.setdefault("LANCE_LOG", "error")  # before the store is imported: a new one is nothing to warn of
     try:
         from sanne.serve.app import make_app
         from sanne.serve.explore import Explorer

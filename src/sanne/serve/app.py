@@ -1,5 +1,6 @@
 """The HTTP application: routes over the engine. Everything that computes happens in worker threads."""
 
+import contextlib
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -10,7 +11,7 @@ import numpy as np
 from fastapi import APIRouter, Body, FastAPI, Path, Query, Response
 
 from sanne.config import ServeConfig
-from sanne.errors import FieldError
+from sanne.errors import FieldError, SanneError
 from sanne.serve import pages
 from sanne.serve.batching import Worker
 from sanne.serve.engine import Engine
@@ -70,6 +71,12 @@ class Api:
         gauge("nodes", "Nodes in the graph.", lambda: self.work.statistics["nodes"])
         gauge("edges", "Edges in the graph.", lambda: self.work.statistics["edges"])
         gauge("stale_nodes", "Nodes that a refresh would read again.", lambda: self.work.statistics["stale"])
+
+    async def warm_up(self) -> None:
+        """Compute something, so that the first client does not wait for kernels to be loaded."""
+        node = NewNode(self._unused_id(), links=tuple((id, 1.0) for id in self.known_ids[:1]))
+        with contextlib.suppress(SanneError):  # the node that it links to may have been deleted
+            await self.writer.run(self.work.embed, Described((node,), 1, 1, nodes_json))
 
     async def embed(self, request: Nodes) -> Response:
         """Vectors of nodes that are not there, from their text or features and their links. Nothing is kept."""
@@ -220,6 +227,7 @@ def make_app(
         api.metrics.routes = RouteNames(app.openapi()["paths"])
         api.writer.start()
         api.reader.start()
+        await api.warm_up()
         yield
         await api.writer.close()
         await api.reader.close()

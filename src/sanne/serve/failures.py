@@ -94,11 +94,14 @@ def _http(error: Any) -> Refusal:
 
 
 def _invalid(error: Any) -> Refusal:
-    """The first thing that is wrong; where a field may be of several kinds, why it is none of them."""
-    found = error.errors()
-    field = path_of(found[0])
-    reasons = [_reason(item) for item in found if path_of(item) == field]
-    return Refusal(422, "invalid", ", or: ".join(dict.fromkeys(reasons)), field=field)
+    """The first thing that is wrong; where a field may be of several kinds, why it is none of them.
+
+    Where one of the kinds was nearly met, as by `{"to": "a", "weight": 0}`, only what is missing from it.
+    """
+    found = [(path_of(item) or "", _reason(item)) for item in error.errors()]
+    field = max((path for path, _ in found if path.startswith(found[0][0])), key=len)
+    reasons = [reason for path, reason in found if path == field]
+    return Refusal(422, "invalid", ", or: ".join(dict.fromkeys(reasons)), field=field or None)
 
 
 def _reason(item: dict[str, Any]) -> str:
