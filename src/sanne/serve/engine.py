@@ -165,11 +165,16 @@ class Engine:
                 stale=state.is_stale(number),
             )
 
-    def added_ids(self, first: int = 0) -> list[NodeId | None]:
-        """Nodes that were added since the fit, in order, from the `first`-th on; None for one that is gone again."""
+    @property
+    def num_arrived(self) -> int:
+        """How many nodes were added since the fit, those that are gone again included."""
+        return self._state.graph.num_slots - self._state.graph.base.num_nodes
+
+    def arrived(self, first: int, count: int) -> list[NodeId | None]:
+        """At most `count` of them, in order, from the `first`-th on; None for one that is gone again."""
         with self._lock:
             graph, name = self._state.graph, self._state.ids.name
-            numbers = range(graph.base.num_nodes + first, graph.num_slots)
+            numbers = range(graph.base.num_nodes + first, graph.num_slots)[:count]
             return [name(number) if graph.alive[number] else None for number in numbers]
 
     def similar_to(self, id: NodeId, k: int) -> Found:

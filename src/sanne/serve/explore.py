@@ -25,6 +25,7 @@ from sanne.serve.work import to_json
 Read = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 _PLACED_AT_ONCE = 200  # newcomers; the page asks again for more
+_LEARNED_AT_ONCE = 1000
 _FOREVER = {"cache-control": "private, max-age=31536000, immutable"}
 _NOT_KEPT = {"cache-control": "no-store"}
 
@@ -68,7 +69,7 @@ class PlacedNode(Strict):
 class PlaceQuery(Strict):
     """Vectors, from /v1/embed for example, to be put on the map."""
 
-    nodes: list[PlacedNode] = Field(min_length=1, max_length=64)
+    nodes: list[PlacedNode] = Field(min_length=1, max_length=16)
 
 
 class Place(BaseModel):
@@ -146,7 +147,7 @@ class Explorer:
                 "colouring": layout.colouring,
                 "classes": layout.classes,
                 "no_colour": NO_COLOUR,
-                "arrived": self._arrived(),
+                "arrived": self.engine.num_arrived,
                 "reads": self.engine.reads,
                 "feature_width": self.engine.feature_width,
             }
@@ -164,7 +165,8 @@ class Explorer:
     def arrivals(self, after: int) -> bytes:
         """As in Arrivals."""
         with self._lock:
-            self._learn()
+            while len(self._newcomers) < min(after + _PLACED_AT_ONCE, self.engine.num_arrived):
+                self._learn()
             known = self._newcomers[after : after + _PLACED_AT_ONCE]
             there = [newcomer for newcomer in known if newcomer is not None]
             version = self._place_newcomers(there)
@@ -241,13 +243,9 @@ class Explorer:
         )
         return router
 
-    def _arrived(self) -> int:
-        known = len(self._newcomers)
-        return known + len(self.engine.added_ids(known))
-
     def _learn(self) -> None:
-        """Ask the engine for nodes that were added since the last time."""
-        for node_id in self.engine.added_ids(len(self._newcomers)):
+        """Ask the engine for nodes that were added since the last time; of very many, for some at a time."""
+        for node_id in self.engine.arrived(len(self._newcomers), _LEARNED_AT_ONCE):
             newcomer = None
             with contextlib.suppress(UnknownNodeError):  # gone in the meantime
                 if node_id is not None:
