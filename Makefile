@@ -1,6 +1,7 @@
 # make demo    fit Cora, embed 1000 newcomers, draw map.png
 # make test    the tests
 # make check   ruff and mypy
+# make fuzz-serve, make crash-serve   the server's tests with 2,000 requests and with 1,000 nodes around a kill -9
 # make bench   the measurements of benchmarks/results, rivals included
 # Every target sets up its own virtual environment in .venv first.
 
@@ -9,7 +10,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 RIVALS := .venv-rivals/.installed
 
-.PHONY: demo test check bench format clean
+.PHONY: demo test check fuzz-serve crash-serve bench format clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -27,6 +28,12 @@ check: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+fuzz-serve: $(INSTALLED)
+	SANNE_FUZZ_CASES=2000 $(BIN)/python -m pytest -s tests/serve/test_routes_fuzzed.py
+
+crash-serve: $(INSTALLED)
+	SANNE_CRASH_POSTS=1000 $(BIN)/python -m pytest -s tests/serve/test_crash.py
+
 # PecanPy needs numpy < 2, so that it lives in an environment of its own.
 $(RIVALS): benchmarks/rivals/requirements.txt
 	test -x .venv-rivals/bin/python || $(PYTHON) -m venv .venv-rivals
@@ -37,6 +44,7 @@ bench: $(INSTALLED) $(RIVALS)
 	$(BIN)/python benchmarks/run_walks.py .venv-rivals/bin/python
 	$(BIN)/python benchmarks/run_model.py
 	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/serve.py speed overload
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .

@@ -36,6 +36,7 @@ LAYERS = {
     "sanne.infer": 8,
     "sanne.estimator": 9,
     "sanne.estimate": 9,
+    "sanne.export": 9,
     "sanne.evaluate": 10,
     "sanne.baselines": 10,
     "sanne.experiments": 10,

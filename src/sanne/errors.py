@@ -13,6 +13,23 @@ class UnknownNodeError(InputError):
     """A node id that the graph or the model does not have."""
 
 
+class NodeExistsError(InputError):
+    """A node id that is taken already."""
+
+
+class FieldError(InputError):
+    """A value inside a request; `field` names its place, as in `nodes[2].links[0]`."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(f"{field}: {message}")
+        self.field = field
+        self.message = message
+
+
+class StoreError(SanneError):
+    """A store of added nodes that is in use, damaged, or made for another model or graph."""
+
+
 class ModelFolderError(SanneError):
     """A model folder that is missing, damaged, incomplete or from a newer version."""
 

@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 from sanne.errors import InputError
-from sanne.features.text import count_words, word_counts
+from sanne.features.text import count_words, word_counter, word_counts
 from sanne.graph.csr import Graph, IntArray
 
 _MAX_WORDS = 50_000  # most frequent words kept when text is read
@@ -26,7 +26,7 @@ class BagOfWords:
 
     def read(self, graph: Graph, nodes: IntArray | None = None) -> Any:
         """A CSR matrix (nodes, width) of positive counts."""
-        counts = word_counts(graph, nodes, self._vocabulary)
+        counts = word_counts(graph, nodes, word_counter(self._vocabulary))
         if counts.shape[1] != self.width:
             raise InputError(
                 f"the graph has {counts.shape[1]} feature columns but {self.width} were fitted; "

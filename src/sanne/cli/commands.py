@@ -12,7 +12,20 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from sanne.cli.options import Json, Seed, Sets, notes, parse_settings, plain, print_json, print_pairs, show
+from sanne.cli.options import (
+    Json,
+    ModelFolder,
+    NodeTable,
+    Seed,
+    Sets,
+    notes,
+    parse_settings,
+    plain,
+    print_json,
+    print_pairs,
+    show,
+)
+from sanne.cli.serve import serve
 from sanne.cli.tasks import reproduce_app
 from sanne.config import BuildConfig
 from sanne.errors import InputError, SanneError
@@ -29,8 +42,8 @@ app.add_typer(data_app, name="data")
 bench_app = typer.Typer(help="Measure the speed of each stage on this machine.", no_args_is_help=True)
 app.add_typer(bench_app, name="bench")
 app.add_typer(reproduce_app, name="reproduce")
+app.command()(serve)
 
-NodeTable = Annotated[Path | None, typer.Option(help="CSV, TSV or Parquet with a column id, features or text.")]
 Text = Annotated[list[str] | None, typer.Option(help="Column with documents; repeat it for several.")]
 Features = Annotated[list[str] | None, typer.Option(help="Feature columns; default: every numeric one.")]
 Label = Annotated[str | None, typer.Option(help="Column with classes; never a feature. Default: label.")]
@@ -39,7 +52,6 @@ Estimated = Annotated[
     bool, typer.Option("--estimate", help="Do not run: try a little, then say how long and how much memory.")
 ]
 Labels = Annotated[Path | None, typer.Option(help="Table with the columns id and label.")]
-ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that sanne fit wrote.")]
 Source = Annotated[
     str,
     typer.Argument(
@@ -295,6 +307,22 @@ def plot(
         fitted, ModelSource.remembered(fitted.artifact_), out, labels=labels, new=new, method=method, seed=seed
     )
     show({"map": str(out), "nodes": count}, as_json, f"wrote {out}")
+
+
+@app.command()
+def export(
+    model: ModelFolder,
+    to: Annotated[Literal["parquet", "npy", "word2vec", "lancedb", "faiss"], typer.Option(help="For which tool.")],
+    out: Annotated[Path, typer.Option(help="vectors.parquet, .npy, .txt/.vec, .faiss; lancedb: a folder.")],
+    as_json: Json = False,
+) -> None:
+    """Write the fitted vectors for another tool."""
+    from sanne.export import export_vectors
+
+    started = time.perf_counter()
+    count, dim = export_vectors(model, to, out)
+    seconds = round(time.perf_counter() - started, 2)
+    show({"vectors": str(out), "format": to, "nodes": count, "dim": dim, "seconds": seconds}, as_json, f"wrote {out}")
 
 
 @data_app.command("list")

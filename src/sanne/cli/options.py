@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +14,8 @@ from sanne.errors import InputError
 notes = Console(stderr=True, highlight=False, soft_wrap=True)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+NodeTable = Annotated[Path | None, typer.Option(help="CSV, TSV or Parquet with a column id, features or text.")]
+ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that sanne fit wrote.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same vectors.", min=0)]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe.")]
 

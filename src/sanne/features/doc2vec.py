@@ -10,7 +10,7 @@ import numpy as np
 
 from sanne.config import FeatureConfig
 from sanne.errors import InputError, MissingExtraError
-from sanne.features.text import are_whole, check_components, count_words, word_counts
+from sanne.features.text import are_whole, check_components, count_words, word_counter, word_counts
 from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.seeds import derived_seed, kernel, mix, step, walk_stream
 
@@ -35,6 +35,7 @@ class Doc2VecMap:
     ) -> None:
         check_components(frequency, output, vocabulary)
         self._vocabulary = vocabulary
+        self._counter = word_counter(vocabulary)
         self._frequency = frequency  # (words,) counts in fit
         self._output = output  # (words, width) the words' output vectors
         self._epochs = epochs
@@ -46,7 +47,7 @@ class Doc2VecMap:
     def fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> Self:
         """Train the word vectors on a graph's text, or on its matrix of word counts."""
         vocabulary = None if graph.texts is None else count_words(graph.texts, config.max_words)
-        counts = word_counts(graph, None, vocabulary)
+        counts = word_counts(graph, None, word_counter(vocabulary))
         whole = are_whole(counts)
         counts = _as_whole(counts, whole)
         if counts.nnz == 0:
@@ -57,7 +58,7 @@ class Doc2VecMap:
 
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
         """Vectors of some nodes (all by default), (count, width)."""
-        counts = _as_whole(word_counts(graph, nodes, self._vocabulary), self._whole)
+        counts = _as_whole(word_counts(graph, nodes, self._counter), self._whole)
         if counts.shape[1] != len(self._frequency):
             raise InputError(
                 f"the graph has {counts.shape[1]} feature columns but the model was fitted on "

@@ -35,6 +35,7 @@ class TfidfSVD:
         self._idf = idf  # (words,)
         self._components = components  # (words, width)
         self._vocabulary = vocabulary  # None: the graph gives a matrix of word counts, not text
+        self._counter = word_counter(vocabulary)
         self._scale = feature_scale
         self._whole = whole  # how often a word stands counts; False: only whether it is there
         self.width = int(components.shape[1])
@@ -43,14 +44,14 @@ class TfidfSVD:
     def fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> Self:
         """Learn vocabulary, idf and components from a graph's text, or from its matrix of word counts."""
         vocabulary = None if graph.texts is None else count_words(graph.texts, config.max_words)
-        counts = word_counts(graph, None, vocabulary)
+        counts = word_counts(graph, None, word_counter(vocabulary))
         whole = are_whole(counts)
         idf, components = fit_components(counts, config, seed, whole)
         return cls(idf, components, vocabulary, config.feature_scale, whole)
 
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
         """Vectors of some nodes (all by default), (count, width)."""
-        counts = word_counts(graph, nodes, self._vocabulary)
+        counts = word_counts(graph, nodes, self._counter)
         if counts.shape[1] != len(self._idf):
             raise InputError(
                 f"the graph has {counts.shape[1]} feature columns but the model was fitted on {len(self._idf)}; "
@@ -90,13 +91,18 @@ def count_words(texts: Iterable[str], max_words: int) -> list[str]:
     return [str(word) for word in vectorizer.get_feature_names_out()]
 
 
-def word_counts(graph: Graph, nodes: IntArray | None, vocabulary: list[str] | None) -> Any:
-    """A CSR matrix (nodes, words) of positive counts."""
-    if vocabulary is not None:
+def word_counter(vocabulary: list[str] | None) -> Any:
+    """What counts the words of a vocabulary; None for None. It is costly to make and cheap to use."""
+    return None if vocabulary is None else CountVectorizer(analyzer=words, vocabulary=vocabulary)
+
+
+def word_counts(graph: Graph, nodes: IntArray | None, counter: Any) -> Any:
+    """A CSR matrix (nodes, words) of positive counts; `counter` is a `word_counter`, None for a graph of counts."""
+    if counter is not None:
         if graph.texts is None:
             raise InputError("the model reads node text, but this graph has none: name its column with text=")
         texts = graph.texts if nodes is None else graph.texts[nodes]
-        return CountVectorizer(analyzer=words, vocabulary=vocabulary).transform(texts).astype(np.float32)
+        return counter.transform(texts).astype(np.float32)
     if graph.features is None:
         raise InputError("the model reads node features, but this graph has none: give its node table")
     counts = sp.csr_matrix(graph.features if nodes is None else graph.features[nodes], dtype=np.float32, copy=True)
@@ -135,10 +141,12 @@ def check_components(idf: FloatArray, components: FloatArray, words: list[Any] |
 
 def weigh(counts: Any, idf: FloatArray, whole: bool) -> Any:
     """TF-IDF rows of length one; whole counts enter as 1 + log(count), other numbers as 1."""
-    weighted = counts.copy()
-    weighted.data = 1.0 + np.log(np.maximum(weighted.data, 1.0)) if whole else np.ones_like(weighted.data)
-    weighted = weighted @ sp.diags(idf)
-    return _unit_rows(weighted)
+    data = 1.0 + np.log(np.maximum(counts.data, 1.0)) if whole else np.ones_like(counts.data)
+    data = (data * idf[counts.indices]).astype(np.float32)
+    squares = sp.csr_matrix((data * data, counts.indices, counts.indptr), shape=counts.shape)
+    length = np.sqrt(squares @ np.ones(counts.shape[1], np.float32))
+    data *= np.repeat(1.0 / np.maximum(length, 1e-12), np.diff(counts.indptr))
+    return sp.csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
 
 
 def project(counts: Any, idf: FloatArray, components: FloatArray, scale: float, whole: bool = True) -> FloatArray:
@@ -147,11 +155,6 @@ def project(counts: Any, idf: FloatArray, components: FloatArray, scale: float, 
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     result: FloatArray = (vectors * (scale / np.maximum(length, 1e-12))).astype(np.float32)
     return result
-
-
-def _unit_rows(matrix: Any) -> Any:
-    length = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
-    return (sp.diags(1.0 / np.maximum(length, 1e-12)) @ matrix).tocsr().astype(np.float32)
 
 
 def _row_blocks(matrix: Any, size: int = 65_536) -> Iterator[Any]:

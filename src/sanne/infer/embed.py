@@ -147,15 +147,22 @@ def standard_error(per_walk: torch.Tensor) -> torch.Tensor:
 
 def top_contributions(graph: Graph, walks: Walks, shares: FloatArray, num_walks: int, count: int) -> list[Explanation]:
     """For each start node, the nodes that its vector drew on most, itself included; all shares sum to one."""
-    result = []
+    return [
+        list(zip(graph.node_ids[nodes].tolist(), parts.tolist(), strict=True))
+        for nodes, parts in largest_shares(walks, shares, num_walks, count)
+    ]
+
+
+def largest_shares(
+    walks: npt.NDArray[np.integer[Any]], shares: FloatArray, num_walks: int, count: int
+) -> Iterator[tuple[IntArray, npt.NDArray[np.float64]]]:
+    """For each start node, the indices of the nodes that its vector drew on most, and their shares."""
     for first in range(0, len(walks), num_walks):
         part = slice(first, first + num_walks)
         visited, where = np.unique(walks[part].ravel(), return_inverse=True)
         total = np.bincount(where, shares[part].ravel()) / num_walks
         largest = np.argsort(-total, kind="stable")[:count]
-        ids = graph.node_ids[visited[largest]].tolist()
-        result.append(list(zip(ids, total[largest].tolist(), strict=True)))
-    return result
+        yield visited[largest].astype(np.int64), total[largest]
 
 
 class _FeatureRows:

@@ -114,19 +114,24 @@ def npy_sink(path: Path, count: int, dim: int) -> Iterator[Write]:
     ):
 
         def write(content: Vectors, explanation: Explanation | None) -> None:
-            ids = [str(node_id) for node_id in content.node_ids]
-            for node_id in ids:
-                if len(node_id.splitlines()) != 1:
-                    raise InputError(f"node id {node_id!r} does not fit on one line of text: write a .parquet file")
-            names.writelines(f"{node_id}\n" for node_id in ids)
+            names.writelines(id_lines(content.node_ids))
             vectors.write(content.vectors)
 
         yield write
 
 
 def ids_path(path: Path) -> Path:
-    """The file with the ids of an .npy file."""
+    """The file with the ids of a file that has no place for them."""
     return path.with_name(f"{path.stem}.ids.txt")
+
+
+def id_lines(node_ids: Ids) -> list[str]:
+    """Ids as lines of such a file."""
+    ids = [str(node_id) for node_id in node_ids]
+    for node_id in ids:
+        if len(node_id.splitlines()) != 1:
+            raise InputError(f"node id {node_id!r} does not fit on one line of text: write a .parquet file")
+    return [f"{node_id}\n" for node_id in ids]
 
 
 @contextmanager

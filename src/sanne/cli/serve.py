@@ -1,0 +1,83 @@
+"""`sanne serve`: a fitted model behind HTTP."""
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sanne.cli.options import Json, ModelFolder, NodeTable, notes, parse_settings, plain, print_json
+from sanne.config import ServeConfig
+from sanne.errors import InputError, MissingExtraError
+
+TOKEN = "SANNE_TOKEN"
+_EXAMPLE_IDS = 10  # nodes of which the description of the API may speak
+
+Limits = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a limit: max_nodes, max_body_bytes, max_queue_nodes, ..."),
+]
+
+
+def serve(
+    model: ModelFolder,
+    graph: Annotated[str | None, typer.Option(help="The graph to serve. Default: the one fit read.")] = None,
+    node_table: NodeTable = None,
+    store: Annotated[
+        Path | None, typer.Option(help="The folder that keeps what is added. Default: MODEL.store.")
+    ] = None,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0: a free one, which is then named.", min=0, max=65535)] = 8080,
+    limits: Limits = None,
+    as_json: Json = False,
+) -> None:
+    """Answer requests for vectors of new nodes, and keep the nodes that stay. SANNE_TOKEN sets a bearer token."""
+    os.environ.setdefault("LANCE_LOG", "error")  # before the store is imported: a new one is nothing to warn of
+    try:
+        from sanne.serve.app import make_app
+        from sanne.serve.explore import Explorer
+        from sanne.serve.pages import add_page
+        from sanne.serve.run import bind, is_loopback, run_app, url_of
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(str(error.name), "serve", "sanne serve") from None
+    from sanne.datasets import named_classes
+    from sanne.experiments.model_source import ModelSource
+    from sanne.model.artifact import Artifact
+    from sanne.serve.engine import Engine
+
+    config = ServeConfig.of(parse_settings(limits) or {})
+    token = _token()
+    listener = bind(host, port)
+    if token is None and not is_loopback(listener):
+        notes.print(f"warning: everyone who reaches {host} may read and change this graph: set {TOKEN}", style="yellow")
+    origin = ModelSource.remembered(Artifact.read(model)).changed(graph, node_table)
+    now = origin.load()
+    folder = store or model.absolute().with_name(model.absolute().name + ".store")
+    known = [plain(id) for id in now.node_ids[:_EXAMPLE_IDS]]
+    engine = Engine.open(model, now, folder)
+    app = make_app(engine, config, token=token, known_ids=known)
+    named = named_classes(origin.dataset, now.labels) if origin.dataset and now.labels is not None else None
+    explorer = Explorer(engine, now, folder, named)
+    add_page(app, explorer)
+
+    def say() -> None:
+        if as_json:
+            print_json({"url": url_of(listener), "store": str(folder), "pid": os.getpid()})
+            sys.stdout.flush()
+        else:
+            notes.print(f"serving {model} at {url_of(listener)}; what is added stays in {folder}", markup=False)
+
+    try:
+        run_app(app, listener, config, say)
+    finally:
+        explorer.close()
+
+
+def _token() -> str | None:
+    token = os.environ.get(TOKEN)
+    if token is None:
+        return None
+    if not token.strip() or not token.isascii():
+        raise InputError(f"{TOKEN} is empty or has letters that a header cannot carry: set it to a secret, or unset it")
+    return token.strip()

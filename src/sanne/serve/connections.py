@@ -1,0 +1,110 @@
+"""Connections: how many there may be, and how long one may take over a request's head. uvicorn has no such limits."""
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from sanne.config import ServeConfig
+from sanne.serve.refusals import Refusal
+
+_FULL = Refusal(503, "too_many_connections", "too many connections are open: try again later", retry_after=1)
+_LINGER_BODIES = 4  # times the largest body is what is thrown away of one that was refused
+_BAD = Refusal(400, "bad_http", "this is not HTTP/1.1 as the server understands it")
+
+
+def limited_protocol(config: ServeConfig) -> type[asyncio.Protocol]:
+    """uvicorn's protocol for one connection, with limits."""
+
+    class LimitedProtocol(_LimitedProtocol):
+        limits = config
+
+    return LimitedProtocol
+
+
+class _LimitedProtocol(HttpToolsProtocol):
+    limits: ServeConfig
+    _timer: asyncio.TimerHandle | None = None
+    _head_bytes = 0
+    _in_head = True  # until a request's head is whole, and again after its body
+    _body_open = False
+    _thrown_away = 0  # bytes of a body whose answer has been given
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        if len(self.connections) > self.limits.max_connections:
+            self._refuse(_FULL)
+        else:
+            self._set_timer(self.limits.header_seconds, self._head_is_late)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._unset_timer()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self.transport.is_closing():
+            return
+        if self._in_head:
+            self._head_bytes += len(data)
+        super().data_received(data)
+        if self._body_open and self.cycle.response_complete:
+            self._thrown_away += len(data)
+            if self._thrown_away > _LINGER_BODIES * self.limits.max_body_bytes:
+                self.transport.abort()
+        if not self._in_head or self.transport.is_closing():
+            return
+        if self._head_bytes > self.limits.max_header_bytes:
+            limit = self.limits.max_header_bytes
+            self._refuse(Refusal(431, "head_too_large", f"the request's head is larger than {limit:,} bytes"))
+        elif self._timer is None and (self.cycle is None or self.cycle.response_complete):
+            self._set_timer(self.limits.header_seconds, self._head_is_late)
+
+    def on_headers_complete(self) -> None:
+        self._unset_timer()
+        self._in_head = False
+        self._body_open = True
+        self._thrown_away = 0
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        self._unset_timer()
+        self._in_head = True
+        self._head_bytes = 0
+        self._body_open = False
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if self._body_open and not self.transport.is_closing():
+            # Refused in the middle: what still comes is thrown away for a while, so that the answer arrives.
+            self._set_timer(self.limits.linger_seconds, self.transport.close)
+
+    def timeout_keep_alive_handler(self) -> None:
+        if self.transport.get_write_buffer_size():  # the client does not read its answer, and never will
+            self.transport.abort()
+        else:
+            super().timeout_keep_alive_handler()
+
+    def send_400_response(self, msg: str) -> None:
+        self._refuse(_BAD)
+
+    def _head_is_late(self) -> None:
+        if self._head_bytes:
+            limit = f"{self.limits.header_seconds:g} seconds"
+            self._refuse(Refusal(408, "head_too_slow", f"the request's head must be whole within {limit}"))
+        else:
+            self.transport.close()
+
+    def _refuse(self, refusal: Refusal) -> None:
+        self._unset_timer()
+        self.transport.write(refusal.as_http())
+        self.transport.close()
+
+    def _set_timer(self, seconds: float, action: Any) -> None:
+        self._unset_timer()
+        self._timer = self.loop.call_later(seconds, action)
+
+    def _unset_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

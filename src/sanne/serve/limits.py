@@ -1,0 +1,199 @@
+"""What a request may cost before anyone looks at it: its bytes, its time, its nesting, and who may send it."""
+
+import asyncio
+import hmac
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sanne.config import ServeConfig
+from sanne.serve.refusals import Refusal, closing
+
+_DELETED = bytes(set(range(256)) - set(b'"[]{}'))
+_METHODS_WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
+
+
+class Disconnected(Exception):
+    """The client is gone before its request was whole."""
+
+
+@dataclass(eq=False)
+class _Body:
+    """A body on its way in."""
+
+    deadline: asyncio.Timeout
+    size: int = 0
+    refusal: Refusal | None = None
+
+    def end(self, refusal: Refusal) -> None:
+        """Let the one who waits for this body answer with a refusal instead."""
+        if self.refusal is None and not self.deadline.expired():
+            self.refusal = refusal
+            self.deadline.reschedule(asyncio.get_running_loop().time())
+
+
+class OpenBodies:
+    """Reads bodies within limits of bytes and time.
+
+    What all unfinished bodies hold together is bounded as well, in number and in bytes. Whoever has been sending for
+    longest gives way to newcomers, so that clients which trickle can fill this up and harm only one another.
+    """
+
+    def __init__(self, config: ServeConfig) -> None:
+        self._config = config
+        self._open: dict[_Body, None] = {}  # oldest first
+        self.held = 0  # bytes
+        self._closing = False
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    async def read(self, scope: Scope, receive: Receive) -> bytes:
+        """The whole body; raises Refusal (413, 408, 503) or Disconnected."""
+        self._check_length(_declared_length(scope))
+        try:
+            async with asyncio.timeout(self._config.body_seconds) as deadline:
+                body = _Body(deadline)
+                self._open[body] = None
+                self._make_room()
+                try:
+                    return await self._collect(body, receive)
+                finally:
+                    del self._open[body]
+                    self.held -= body.size
+        except TimeoutError:
+            raise body.refusal or self._too_slow("longer than allowed") from None
+
+    def end_all(self) -> None:
+        """Answer 503 to everyone who is still sending, and to those who begin."""
+        self._closing = True
+        for body in self._open:
+            body.end(closing())
+
+    async def _collect(self, body: _Body, receive: Receive) -> bytes:
+        if self._closing:
+            raise closing()
+        parts: list[bytes] = []
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise Disconnected
+            part = message.get("body", b"")
+            body.size += len(part)
+            self.held += len(part)
+            self._check_length(body.size)
+            parts.append(part)
+            if not message.get("more_body", False):
+                return b"".join(parts)
+            self._make_room()
+
+    def _check_length(self, size: int) -> None:
+        if size > self._config.max_body_bytes:
+            raise Refusal(
+                413,
+                "body_too_large",
+                f"the body is larger than {self._config.max_body_bytes:,} bytes: send fewer nodes at a time",
+            )
+
+    def _make_room(self) -> None:
+        over = len(self._open) - self._config.max_open_bodies
+        held = self.held - self._config.max_open_bytes
+        for body in list(self._open):
+            if over <= 0 and held <= 0:
+                return
+            body.end(self._too_slow("longest of all while others wait"))
+            over -= 1
+            held -= body.size
+
+    def _too_slow(self, how: str) -> Refusal:
+        limit = f"{self._config.body_seconds:g} seconds"
+        return Refusal(408, "body_too_slow", f"the body took {how}: send all of it within {limit}")
+
+
+def _declared_length(scope: Scope) -> int:
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            return int(value) if value.isdigit() else 0
+    return 0
+
+
+def json_depth(body: bytes) -> int:
+    """How deep lists and objects are nested, up to the first place where the text is no JSON."""
+    # Without escaped backslashes and escaped quotes, every quote left begins or ends a string.
+    text = body.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _DELETED)
+    brackets = np.frombuffer(b"".join(text.split(b'"')[::2]), np.uint8)
+    opens = (brackets == ord("[")) | (brackets == ord("{"))
+    return int(np.where(opens, 1, -1).cumsum().max(initial=0))
+
+
+class Guard:
+    """ASGI middleware: token, then body, then nesting; what comes through arrives whole."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        config: ServeConfig,
+        bodies: OpenBodies,
+        full: Callable[[], Refusal | None],
+        token: str | None = None,
+        free: Iterable[str] = (),
+    ) -> None:
+        """`full` gives the refusal for new work, if there is one now; `free` are paths that need no token."""
+        self.app = app
+        self._config = config
+        self._bodies = bodies
+        self._full = full
+        self._token = None if token is None else token.encode()
+        self._free = frozenset(free)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        try:
+            self._check_token(scope)
+            replay = await self._whole(scope, receive)
+        except Disconnected:
+            return
+        except Refusal as refusal:
+            await refusal.send(send)
+            return
+        await self.app(scope, replay, send)
+
+    def _check_token(self, scope: Scope) -> None:
+        if self._token is None or scope["path"] in self._free:
+            return
+        given = b""
+        for name, value in scope["headers"]:
+            if name == b"authorization":
+                kind, _, given = value.partition(b" ")
+                given = given.strip() if kind.lower() == b"bearer" else b""
+        if not hmac.compare_digest(given, self._token):
+            raise Refusal(401, "unauthorized", "send the header Authorization: Bearer TOKEN with this server's token")
+
+    async def _whole(self, scope: Scope, receive: Receive) -> Receive:
+        if scope["method"] not in _METHODS_WITH_BODY:
+            return receive
+        if (refusal := self._full()) is not None:  # before anything is read: an answer that costs little
+            raise refusal
+        body = await self._bodies.read(scope, receive)
+        limit = self._config.max_json_depth
+        if body.count(b"[") + body.count(b"{") > limit and (depth := json_depth(body)) > limit:
+            raise Refusal(422, "json_too_deep", f"the JSON is nested {depth:,} deep, where {limit} is the limit")
+        return _replayed(body, receive)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    given = False
+
+    async def replay() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay

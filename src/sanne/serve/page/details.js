@@ -1,0 +1,89 @@
+// The panel for one node: what it is, what it is linked to, what it is like.
+
+import { getJson, nodePath, similarPath } from "./api.js";
+import { byId, dot, element, number } from "./dom.js";
+
+const SIMILAR = 10;
+const FIRST = 12; // neighbours that are listed before one asks for more
+
+export class Details {
+  constructor(nodes, lists, { close, add }) {
+    this.nodes = nodes;
+    this.lists = lists;
+    this.close = close;
+    this.add = add;
+  }
+
+  // Load a node; gives its neighbours and the nodes like it, for the map. A later call wins over an earlier one.
+  async show(id) {
+    this.current = id;
+    const panel = byId("panel");
+    panel.replaceChildren(this._head(String(id)), element("p", { class: "empty" }, "Loading…"));
+    try {
+      const [node, like] = await Promise.all([getJson(nodePath(id)), getJson(similarPath(id, SIMILAR))]);
+      if (this.current !== id) return null;
+      panel.replaceChildren(this._head(String(node.id)), ...this._parts(node, like.similar));
+      return { node, neighbours: node.neighbours.map((entry) => entry.id), similar: like.similar.map((entry) => entry.id) };
+    } catch (error) {
+      if (this.current !== id) return null;
+      const retry = element("button", { type: "button", class: "button" }, "Try again");
+      retry.addEventListener("click", () => this.onRetry?.(id));
+      panel.replaceChildren(this._head(String(id)), element("p", { class: "fault", role: "alert" }, error.message),
+        error.status === 404 ? "" : element("div", { class: "actions" }, retry));
+      return null;
+    }
+  }
+
+  forget() {
+    this.current = undefined;
+  }
+
+  _head(title) {
+    const button = element("button", { type: "button", class: "close", "aria-label": "Close", title: "Close (Esc)" }, "×");
+    button.addEventListener("click", this.close);
+    return element("div", { class: "panel-head" }, element("h2", {}, title), button);
+  }
+
+  _parts(node, similar) {
+    const row = this.nodes.row(node.id);
+    const label = this.nodes.className(row) ?? node.label;
+    const facts = element("p", { class: "facts" });
+    if (label !== undefined && label !== null) {
+      facts.append(element("span", { class: "kind" }, dot(this.lists.colour(node.id)), label));
+    }
+    if (node.added) facts.append(element("span", {}, "came after the fit"));
+    if (Number.isFinite(node.spread)) {
+      const title = "Standard error of its vector over its walks: the smaller, the surer";
+      facts.append(element("span", { title }, "spread ", element("b", {}, node.spread.toFixed(3))));
+    }
+    if (node.stale) facts.append(element("span", {}, "something changed nearby since it was read"));
+    const add = element("button", { type: "button", class: "button" }, "Add a node linked to it");
+    add.addEventListener("click", () => this.add(node.id));
+    return [
+      facts,
+      node.text ? element("p", { class: "body" }, node.text) : "",
+      element("div", { class: "actions" }, add),
+      element("h3", {}, "Linked", element("span", { class: "soft" }, number(node.degree))),
+      ...this._neighbours(node),
+      element("h3", {}, "Similar", element("span", { class: "soft" }, "cosine")),
+      this.lists.list(similar.map(({ id, similarity }) => ({ id, amount: similarity.toFixed(3) })), "No other node."),
+    ];
+  }
+
+  _neighbours(node) {
+    const weighted = node.neighbours.some(({ weight }) => weight !== 1);
+    const entries = node.neighbours.map(({ id, weight }) => ({
+      id, amount: weighted ? weight.toPrecision(3) : this.nodes.className(this.nodes.row(id)) ?? "",
+    }));
+    const list = (count) => this.lists.list(entries.slice(0, count), "No links: it is read by itself.");
+    if (entries.length <= FIRST) return [list(FIRST)];
+    const place = element("div", {}, list(FIRST));
+    const more = element("button", { type: "button", class: "plain more" }, `Show ${entries.length - FIRST} more`);
+    more.addEventListener("click", () => {
+      place.replaceChildren(list(entries.length));
+      more.remove();
+      place.querySelectorAll("button")[FIRST]?.focus();
+    });
+    return [place, more];
+  }
+}

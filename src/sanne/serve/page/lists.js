@@ -1,0 +1,45 @@
+// Lists of nodes in the panel: a button for each, with a number or a bar beside it.
+
+import { dot, element } from "./dom.js";
+import { colourOf } from "./palette.js";
+
+export const percent = (share) => (share >= 0.0095 ? `${Math.round(100 * share)} %` : "< 1 %");
+
+export class Lists {
+  // `open(id)` is called for a node that was clicked, `point(row)` for one that the mouse or the focus is on (-1: none).
+  constructor(nodes, { open, point }) {
+    this.nodes = nodes;
+    this.open = open;
+    this.point = point;
+  }
+
+  colour(id) {
+    const row = this.nodes.row(id);
+    return row === undefined ? null : colourOf(this.nodes.colours[row]);
+  }
+
+  // Entries are {id, amount, share}: text at the right, and a bar for what has a share.
+  list(entries, empty) {
+    if (!entries.length) return element("p", { class: "empty" }, empty);
+    const largest = Math.max(...entries.map((entry) => entry.share ?? 0));
+    return element("ul", { class: "list" }, ...entries.map((entry) => element("li", {}, this._button(entry, largest))));
+  }
+
+  _button({ id, name, amount, share }, largest) {
+    const colour = this.colour(id);
+    const button = element("button", { type: "button", "data-id": id },
+      dot(colour), element("span", { class: "name" }, name ?? id), element("span", { class: "amount" }, amount ?? ""));
+    if (share !== undefined) {
+      const bar = element("span");
+      bar.style.width = `${(100 * share) / largest}%`;
+      if (colour) bar.style.setProperty("--dot", colour);
+      button.append(element("span", { class: "share", "aria-hidden": "true" }, bar));
+    }
+    const row = this.nodes.row(id) ?? -1;
+    if (row < 0) button.title = "Not on the map, which shows a sample";
+    for (const event of ["pointerenter", "focus"]) button.addEventListener(event, () => this.point(row));
+    for (const event of ["pointerleave", "blur"]) button.addEventListener(event, () => this.point(-1));
+    button.addEventListener("click", () => this.open(id));
+    return button;
+  }
+}

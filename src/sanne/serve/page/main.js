@@ -1,0 +1,331 @@
+// The page: loads the map, keeps it up to date, and joins map, legend, search and panel.
+
+import { AddForm } from "./add.js";
+import { getBytes, getJson } from "./api.js";
+import { Details } from "./details.js";
+import { byId, calm, element, number, say } from "./dom.js";
+import { Finder } from "./finder.js";
+import { Legend } from "./legend.js";
+import { Lists } from "./lists.js";
+import { Marks } from "./marks.js";
+import { Nodes } from "./nodes.js";
+import { onSchemeChange } from "./palette.js";
+import { Scatter } from "./scatter.js";
+import { View } from "./view.js";
+
+const LOOK_AGAIN = 2500; // milliseconds between two looks for newcomers and for a better map
+const MORPH = 1200; // milliseconds from one map to the next
+const SLOW = 45; // milliseconds a frame, above which fewer points are drawn while the map moves
+
+const nodes = new Nodes();
+const view = new View(byId("points"));
+const marks = new Marks(byId("marks"), nodes, view);
+const lists = new Lists(nodes, { open: (id) => open(id), point: (row) => { marks.pointed = row; redraw(); } });
+const details = new Details(nodes, lists, { close: closePanel, add: (id) => openForm(id) });
+const form = new AddForm(nodes, lists, { close: closePanel, changed: linksChanged, placed });
+const legend = new Legend(nodes, () => { nodes.mark(); scatter?.setFlags(nodes); redraw(); });
+let scatter = null;
+let info = null;
+let arrived = 0; // newcomers that were asked for so far
+let share = 1; // of the points, drawn while the map moves
+let moved = 1; // from the map before (0) to this one (1)
+let opener = null; // what had the focus before the panel opened
+
+// Drawing
+
+let waiting = false;
+let settled = 0;
+
+function redraw() {
+  if (waiting) return;
+  waiting = true;
+  requestAnimationFrame(paint);
+}
+
+function pointSize() {
+  const base = Math.min(7, Math.max(1.8, 330 / Math.sqrt(nodes.count + 1)));
+  const narrow = view.width < 500 ? 0.8 : 1;
+  return narrow * Math.min(12, base * Math.max(0.8, (view.scale / view.fitted) ** 0.3));
+}
+
+function paint(now) {
+  waiting = false;
+  const begun = performance.now();
+  const size = pointSize();
+  scatter?.draw(view, { moved, share, size });
+  if (view.keyboard) marks.middle = nodes.nearest(view.x, view.y, 40 / view.scale);
+  marks.draw(size);
+  if (marks.moving) redraw();
+  if (nodes.count > 20000) adapt(performance.now() - begun, now);
+}
+
+let lastFrame = 0;
+
+// Very many points on a slow machine: draw a part of them while the map moves, and all once it rests.
+function adapt(spent, now) {
+  const gap = now - lastFrame;
+  lastFrame = now;
+  const slow = Math.max(spent, gap < 500 ? gap : 0);
+  if (slow > SLOW && share > 0.1) share *= 0.7;
+  clearTimeout(settled);
+  settled = setTimeout(() => {
+    if (share === 1) return;
+    scatter?.draw(view, { moved, share: 1, size: pointSize() });
+  }, 250);
+}
+
+function resize() {
+  const box = byId("map").getBoundingClientRect();
+  const ratio = Math.min(window.devicePixelRatio || 1, 2);
+  for (const canvas of [byId("points"), byId("marks")]) {
+    canvas.width = Math.max(1, Math.round(box.width * ratio));
+    canvas.height = Math.max(1, Math.round(box.height * ratio));
+  }
+  view.resize(box.width, box.height, ratio);
+  scatter?.draw(view, { moved, share: 1, size: pointSize() });
+  marks.draw(pointSize());
+}
+
+// Loading
+
+function notice(text, { progress = null, busy = false, large = false, retry = null } = {}) {
+  const place = byId("notice");
+  place.hidden = !text;
+  place.classList.toggle("large", large);
+  byId("notice-text").textContent = text ?? "";
+  const meter = byId("notice-meter");
+  meter.hidden = progress === null && !busy;
+  meter.classList.toggle("busy", busy);
+  meter.firstElementChild.style.width = progress === null ? "" : `${100 * progress}%`;
+  byId("notice-retry").hidden = !retry;
+  byId("notice-retry").onclick = retry;
+}
+
+function tell() {
+  if (!info) return;
+  const came = nodes.count - nodes.own;
+  const parts = [info.drawn < info.total ? `${number(info.drawn)} of ${number(info.total)} nodes` : `${number(info.total)} nodes`];
+  if (came) parts.push(`${number(came)} new`);
+  byId("facts").textContent = parts.join(" · ");
+  if (!scatter) notice("This browser cannot draw the map (it has no WebGL 2). Search and details work without it.", { large: true });
+  else if (info.progress !== null) notice("Laying out the map. Until then, a plain one.", { progress: info.progress });
+  else if (info.total === 0) notice("There are no nodes yet. Add one.", { large: true });
+  else notice(null);
+}
+
+async function start() {
+  notice("Loading the map…", { busy: true, large: true });
+  try {
+    info = await getJson("v1/map");
+    nodes.setIds(await getJson("v1/map/ids"));
+    await loadPoints();
+  } catch (error) {
+    notice(error.message, { large: true, retry: start });
+    return;
+  }
+  tell();
+  await follow();
+  openFromAddress();
+  setTimeout(lookAgain, LOOK_AGAIN);
+}
+
+// Points of the map as `info` names it; if it has changed meanwhile, as it is now.
+async function loadPoints() {
+  const { bytes, version } = await getBytes(`v1/map/points?version=${encodeURIComponent(info.version)}`);
+  if (version !== info.version) info = await getJson("v1/map");
+  const count = nodes.own;
+  nodes.classes = info.classes;
+  nodes.noColour = info.no_colour;
+  const first = nodes.before.length === 0;
+  const moves = nodes.setPoints(new Float32Array(bytes, 0, 2 * count), new Uint16Array(bytes, 8 * count, count));
+  arrived = 0;
+  scatter?.setNodes(nodes);
+  legend.show(info.colouring);
+  if (moves && !calm()) morph();
+  showAll(!first);
+}
+
+function showAll(glide = true) {
+  view.fit(nodes.bounds(), { glide, all: true });
+}
+
+function morph() {
+  const begun = performance.now();
+  const step = (now) => {
+    const part = Math.min(1, Math.max(0, (now - begun) / MORPH));
+    moved = part < 0.5 ? 2 * part * part : 1 - 2 * (1 - part) ** 2;
+    redraw();
+    if (part < 1) requestAnimationFrame(step);
+  };
+  moved = 0;
+  requestAnimationFrame(step);
+}
+
+// Newcomers since the last look.
+async function follow(pulse = false) {
+  while (arrived < info.arrived) {
+    const answer = await getJson(`v1/map/arrivals?after=${arrived}`);
+    if (answer.version !== info.version || answer.next <= arrived) break;
+    arrived = answer.next;
+    const rows = nodes.add(answer.nodes);
+    if (pulse) marks.pulse(calm() ? [] : rows);
+    scatter?.setNodes(nodes);
+    legend.show(info.colouring);
+    tell();
+    redraw();
+  }
+}
+
+async function lookAgain() {
+  if (document.visibilityState === "visible") {
+    try {
+      const version = info.version;
+      info = await getJson("v1/map");
+      if (info.version !== version) await loadPoints();
+      tell();
+      await follow(true);
+    } catch (error) {
+      notice(error.message);
+    }
+  }
+  setTimeout(lookAgain, info?.progress === null ? LOOK_AGAIN : LOOK_AGAIN / 2);
+}
+
+// The panel
+
+function openPanel() {
+  const panel = byId("panel");
+  if (panel.hidden) {
+    opener = document.activeElement;
+    panel.hidden = false;
+    byId("frame").classList.add("open");
+  }
+  panel.scrollTop = 0;
+}
+
+function closePanel() {
+  byId("panel").hidden = true;
+  byId("frame").classList.remove("open");
+  details.forget();
+  form.hide();
+  Object.assign(marks, { selected: -1, links: [], similar: [], pointed: -1, preview: null });
+  stand(null);
+  if (location.hash) history.pushState(null, "", location.pathname + location.search);
+  (opener?.isConnected ? opener : byId("points")).focus({ preventScroll: true });
+}
+
+function stand(rows) {
+  nodes.standOut(rows);
+  scatter?.setFlags(nodes);
+  redraw();
+}
+
+const rowsOf = (ids) => ids.map((id) => nodes.row(id)).filter((row) => row !== undefined);
+
+// Show a node in the panel; `travel` moves the map to where it and its like are, unless it was clicked there.
+async function open(id, { remember = true, travel = true } = {}) {
+  if (remember) history.pushState(null, "", `#node=${encodeURIComponent(id)}`);
+  form.hide();
+  openPanel();
+  const row = nodes.row(id) ?? -1;
+  Object.assign(marks, { selected: row, links: [], similar: [], pointed: -1, preview: null });
+  redraw();
+  byId("panel").focus({ preventScroll: true });
+  const found = await details.show(id);
+  if (!found || nodes.row(found.node.id) !== (row >= 0 ? row : undefined)) return;
+  marks.links = rowsOf(found.neighbours);
+  marks.similar = rowsOf(found.similar);
+  const rows = [...(row >= 0 ? [row] : []), ...marks.links, ...marks.similar];
+  stand(rows);
+  if (travel && rows.length) view.fit(nodes.bounds(rows), { closest: 4 });
+  say(`${id}: ${found.node.degree} links, ${found.similar.length} similar nodes`);
+}
+
+details.onRetry = (id) => open(id, { remember: false });
+
+function openForm(link) {
+  openPanel();
+  details.forget();
+  Object.assign(marks, { selected: -1, links: [], similar: [], pointed: -1, preview: null });
+  stand(null);
+  form.show(info ?? { reads: "links", feature_width: null }, link);
+}
+
+function linksChanged(ids) {
+  marks.links = rowsOf(ids);
+  redraw();
+}
+
+// A newcomer that was embedded: on the map with its reach and what it was made of.
+async function placed(answer, place, kept) {
+  const parts = (answer.explanation ?? []).filter(({ id }) => String(id) !== String(answer.id))
+    .map(({ id, share: part }) => ({ row: nodes.row(id), share: part })).filter(({ row }) => row !== undefined);
+  marks.preview = { ...place, name: String(answer.id), parts, kept };
+  stand(parts.map(({ row }) => row));
+  view.fit(nodes.bounds(parts.map(({ row }) => row), place), { closest: 4 });
+  if (!kept) return;
+  info = await getJson("v1/map");
+  await follow(true);
+  stand([...parts.map(({ row }) => row), ...rowsOf([answer.id])]);
+}
+
+function openFromAddress() {
+  const id = new URLSearchParams(location.hash.slice(1)).get("node");
+  if (id !== null) open(id, { remember: false });
+  else if (!byId("panel").hidden && !form.opened) closePanel();
+}
+
+// Hands and keys
+
+function tip(place) {
+  const box = byId("tip");
+  const row = place ? nodes.nearest(...view.toMap(...place), Math.max(9, pointSize()) / view.scale) : -1;
+  byId("points").classList.toggle("over", row >= 0);
+  box.hidden = row < 0;
+  if (row < 0) return;
+  const label = nodes.className(row);
+  box.replaceChildren(String(nodes.ids[row]), ...(label ? [element("span", {}, ` · ${label}`)] : []));
+  const left = place[0] + 14 + box.offsetWidth > view.width ? place[0] - 14 - box.offsetWidth : place[0] + 14;
+  box.style.left = `${Math.max(4, left)}px`;
+  box.style.top = `${Math.max(4, place[1] - 30)}px`;
+}
+
+function choose(row) {
+  if (row < 0) return;
+  if (form.opened) form.addLink(nodes.ids[row]);
+  else open(nodes.ids[row], { travel: false });
+}
+
+view.onChange = () => { byId("tip").hidden = true; redraw(); };
+view.onHover = tip;
+view.onClick = (place) => choose(nodes.nearest(...view.toMap(...place), Math.max(14, pointSize()) / view.scale));
+view.onCentre = () => choose(nodes.nearest(view.x, view.y, 40 / view.scale));
+byId("zoom-in").addEventListener("click", () => view.zoom(1.6));
+byId("zoom-out").addEventListener("click", () => view.zoom(1 / 1.6));
+byId("zoom-fit").addEventListener("click", () => showAll());
+byId("open-add").addEventListener("click", () => openForm());
+byId("search").addEventListener("submit", (event) => event.preventDefault());
+new Finder(byId("query"), byId("query-list"), { choose: (id) => open(id), colour: (id) => lists.colour(id) });
+addEventListener("popstate", openFromAddress);
+addEventListener("keydown", (event) => {
+  const typing = event.target.matches?.("input, textarea");
+  if (event.key === "Escape" && !byId("panel").hidden && !byId("token").open) closePanel();
+  else if (event.key === "/" && !typing) {
+    event.preventDefault();
+    byId("query").focus();
+  } else if (event.key === "0" && event.target === byId("points")) showAll();
+});
+onSchemeChange(() => {
+  scatter?.setPalette();
+  if (info) legend.show(info.colouring);
+  redraw();
+});
+try {
+  scatter = new Scatter(byId("points"));
+  scatter.onRestored = redraw;
+} catch {
+  byId("points").hidden = true;
+}
+new ResizeObserver(resize).observe(byId("map"));
+resize();
+start();

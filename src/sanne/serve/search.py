@@ -1,0 +1,133 @@
+"""Find nodes by a part of their id or by words of their text."""
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sanne.graph.csr import Graph
+from sanne.serve.nodes import NodeId
+
+_ROWS_AT_ONCE = 65_536
+_SECONDS = 1.0  # after so long, what was found so far is given
+_SNIPPET, _BEFORE = 160, 40  # letters of a text that are shown, and how many of them before the words that were found
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A node that was found, and the part of its text that says why."""
+
+    id: NodeId
+    snippet: str | None
+
+
+@dataclass(frozen=True)
+class _Added:
+    id: NodeId
+    text: str | None
+
+
+class NodeSearch:
+    """Looks through ids and texts, those of newcomers included, one search at a time."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._added: list[_Added] = []
+        self._lock = threading.Lock()
+
+    def add(self, node_id: NodeId, text: str | None) -> None:
+        """Let a newcomer be found."""
+        self._added.append(_Added(node_id, text))
+
+    def find(self, query: str, limit: int) -> tuple[list[Hit], bool]:
+        """At most `limit` nodes, those first whose id is or begins with the query; and whether all were looked at."""
+        words = query.split()
+        if not words:
+            return [], True
+        with self._lock:
+            return self._find(query.strip(), words, limit, time.monotonic() + _SECONDS)
+
+    def _find(self, whole: str, words: list[str], limit: int, deadline: float) -> tuple[list[Hit], bool]:
+        found: dict[str, Hit] = {}
+        complete = True
+        for looks in (self._by_id(whole), self._by_text(words)):
+            ranked: list[tuple[int, Hit]] = []
+            for hit in looks:
+                if hit is None:  # some rows were looked at, and had nothing
+                    if time.monotonic() > deadline:
+                        complete = False
+                        break
+                    continue
+                ranked.append((_rank(str(hit.id), whole), hit))
+                if len(ranked) >= 20 * limit:
+                    break
+            for _, hit in sorted(ranked, key=lambda pair: pair[0]):
+                found.setdefault(str(hit.id), hit)
+            if len(found) >= limit:
+                break
+        return list(found.values())[:limit], complete
+
+    def _by_id(self, whole: str) -> Iterator[Hit | None]:
+        for row in self._exact(whole):
+            yield Hit(self._name(row), self._text_of(row, []))
+        for added in reversed(self._added):
+            if whole.lower() in str(added.id).lower():
+                yield Hit(added.id, _snippet(added.text, []))
+        for rows in _matching(self._graph.node_ids, [whole]):
+            yield from (Hit(self._name(row), self._text_of(row, [])) for row in rows)
+            yield None
+
+    def _by_text(self, words: list[str]) -> Iterator[Hit | None]:
+        for added in reversed(self._added):
+            if added.text is not None and all(word.lower() in added.text.lower() for word in words):
+                yield Hit(added.id, _snippet(added.text, words))
+        if self._graph.texts is None:
+            return
+        for rows in _matching(self._graph.texts, words):
+            yield from (Hit(self._name(row), self._text_of(row, words)) for row in rows)
+            yield None
+
+    def _exact(self, whole: str) -> list[int]:
+        try:
+            return [int(self._graph.nodes_of([whole])[0])]
+        except ValueError:  # UnknownNodeError is one
+            return []
+
+    def _name(self, row: int) -> NodeId:
+        name = self._graph.node_ids[row]
+        return int(name) if self._graph.has_integer_ids else str(name)
+
+    def _text_of(self, row: int, words: list[str]) -> str | None:
+        return None if self._graph.texts is None else _snippet(self._graph.texts[row], words)
+
+
+def _matching(values: Any, words: list[str]) -> Iterator[list[int]]:
+    """The rows that hold all words, in part after part of the values."""
+    for first in range(0, len(values), _ROWS_AT_ONCE):
+        part = pa.array(values[first : first + _ROWS_AT_ONCE])
+        column = part.cast(pa.string())
+        hits = pc.match_substring(column, words[0], ignore_case=True)
+        for word in words[1:]:
+            hits = pc.and_(hits, pc.match_substring(column, word, ignore_case=True))
+        yield [first + row for row in pc.indices_nonzero(hits.fill_null(False)).to_pylist()]
+
+
+def _rank(name: str, whole: str) -> int:
+    """0 for the very id, 1 for one that begins like it, 2 for others."""
+    if name.lower() == whole.lower():
+        return 0
+    return 1 if name.lower().startswith(whole.lower()) else 2
+
+
+def _snippet(text: Any, words: list[str]) -> str | None:
+    if not text:
+        return None
+    line = " ".join(str(text).split())
+    at = line.lower().find(words[0].lower()) if words else 0
+    start = max(0, at - _BEFORE) if len(line) > _SNIPPET else 0
+    shown = line[start : start + _SNIPPET]
+    return ("…" if start else "") + shown + ("…" if start + _SNIPPET < len(line) else "")

@@ -1,0 +1,108 @@
+"""An index of LanceDB over the vectors of a large graph: kept on disk, and made again when much has changed."""
+
+import datetime
+import json
+import logging
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from sanne.atomic import replaced_file
+from sanne.graph.csr import FloatArray, IntArray
+from sanne.serve.journal import connect
+from sanne.serve.vectors import EXACT_ROWS, LiveVectors
+
+logger = logging.getLogger(__name__)
+
+NAME = "search"
+_PROBES = 40  # partitions that a search reads; at 100,000 vectors 20 found all of the exact ten nearest
+_ROWS_AT_ONCE = 65_536
+_HEADER = "search.json"
+
+
+class SearchIndex:
+    """The nearest of many vectors by cosine, found in partitions (IVF) that hold them whole."""
+
+    def __init__(self, table: Any) -> None:
+        self._table = table
+
+    @classmethod
+    def build(cls, folder: Path, numbers: IntArray, vectors: FloatArray) -> Self:
+        """Write vectors, (count, dim), under their numbers, and index them; what was there is replaced."""
+        from lancedb.index import IvfFlat
+
+        logger.info("indexing %s vectors for search", f"{len(numbers):,}")
+        dim = vectors.shape[1]
+        schema = pa.schema([("number", pa.int64()), ("vector", pa.list_(pa.float32(), dim))])
+
+        def batches() -> Any:
+            for first in range(0, len(numbers), _ROWS_AT_ONCE):
+                rows = slice(first, first + _ROWS_AT_ONCE)
+                flat = np.ascontiguousarray(vectors[rows], np.float32).ravel()
+                columns = [pa.array(numbers[rows]), pa.FixedSizeListArray.from_arrays(pa.array(flat), dim)]
+                yield pa.record_batch(columns, schema=schema)
+
+        database = connect(folder)
+        if NAME in database.list_tables().tables:
+            database.open_table(NAME).optimize(cleanup_older_than=datetime.timedelta(minutes=1))
+        table = database.create_table(NAME, pa.RecordBatchReader.from_batches(schema, batches()), mode="overwrite")
+        table.create_index("vector", config=IvfFlat(distance_type="cosine"))
+        return cls(table)
+
+    def nearest(self, query: FloatArray, count: int) -> IntArray:
+        """The numbers of the `count` nearest, as far as it finds them."""
+        search = self._table.search(query).distance_type("cosine").nprobes(_PROBES).limit(count)
+        found: IntArray = search.select(["number", "_distance"]).to_arrow()["number"].to_numpy()
+        return found
+
+
+class IndexKeeper:
+    """Sees to it that a large graph has an index, and that few vectors are newer than it."""
+
+    def __init__(self, folder: Path, vectors: LiveVectors, lock: threading.RLock) -> None:
+        self._folder = folder
+        self._vectors = vectors
+        self._lock = lock
+        self._maker = ThreadPoolExecutor(1, thread_name_prefix="sanne-index")
+        self._making: Future[None] | None = None
+
+    @property
+    def rows_held(self) -> int | None:
+        """How many rows of the journal the index on disk knows; None if there is none."""
+        try:
+            header = json.loads((self._folder / _HEADER).read_text(encoding="utf-8"))
+            return int(header["journal_rows"])
+        except (OSError, ValueError, TypeError, LookupError):
+            return None
+
+    def restore(self) -> None:
+        """Use the index on disk; the vectors are those of the row of the journal that it was made at."""
+        table = connect(self._folder).open_table(NAME)
+        self._vectors.begin_index()
+        self._vectors.use_index(SearchIndex(table))
+
+    def look(self, journal_rows: int) -> None:
+        """Begin to make an index in the background, if one is due."""
+        due = self._vectors.count > EXACT_ROWS and (
+            self._vectors.index is None or self._vectors.num_newer > EXACT_ROWS // 2
+        )
+        if due and (self._making is None or self._making.done()):
+            with self._lock:
+                vectors = self._vectors.begin_index()
+            self._making = self._maker.submit(self._make, vectors, journal_rows)
+
+    def close(self) -> None:
+        """Wait for an index that is being made."""
+        self._maker.shutdown(wait=True)
+
+    def _make(self, vectors: FloatArray, journal_rows: int) -> None:
+        (self._folder / _HEADER).unlink(missing_ok=True)  # until the new one is whole
+        index = SearchIndex.build(self._folder, np.arange(len(vectors)), vectors)
+        with replaced_file(self._folder / _HEADER) as part:
+            part.write_text(json.dumps({"journal_rows": journal_rows}) + "\n", encoding="utf-8")
+        with self._lock:
+            self._vectors.use_index(index)

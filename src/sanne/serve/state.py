@@ -1,0 +1,186 @@
+"""All that is known of the nodes, in memory: graph, ids, features, vectors, and which vectors are out of date."""
+
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+
+import numpy as np
+
+from sanne.errors import StoreError
+from sanne.graph.csr import FloatArray
+from sanne.serve.ids import NodeIds
+from sanne.serve.journal import Change, Entry
+from sanne.serve.live_features import LiveFeatures
+from sanne.serve.live_graph import LiveGraph
+from sanne.serve.nodes import NewNode
+from sanne.serve.vectors import LiveVectors
+
+NEAR_DEGREE = 32  # neighbours of a changed node with more are not marked: few of their walks take the changed edge
+
+
+class LiveState:
+    """Applies changes; the engine writes them to the journal, and at the next start they are applied again from there.
+
+    A change marks as stale the nodes whose own edges changed, and the neighbours of those with at most NEAR_DEGREE.
+    Walks from further away see the change too, but few of them: they are left as they are.
+    """
+
+    def __init__(self, ids: NodeIds, graph: LiveGraph, features: LiveFeatures, vectors: LiveVectors) -> None:
+        self.ids = ids
+        self.graph = graph
+        self.features = features
+        self.vectors = vectors
+        self.texts: dict[int, str | None] = {}  # of added and replaced nodes
+        self.deleted = 0
+        self._base_count = graph.num_slots
+        self._changed: dict[int, None] = {}
+        self._near: dict[int, None] = {}
+        self._reread: set[int] = set()  # nodes with other neighbours than before
+
+    @property
+    def num_nodes(self) -> int:
+        return self.graph.num_slots - self.deleted
+
+    @property
+    def num_added(self) -> int:
+        return int(self.graph.alive[self._base_count :].sum())
+
+    @property
+    def stale(self) -> list[int]:
+        """Nodes whose vectors are out of date, those whose own edges changed first."""
+        return [*self._changed, *self._near]
+
+    @property
+    def num_stale(self) -> int:
+        return len(self._changed) + len(self._near)
+
+    def is_stale(self, node: int) -> bool:
+        return node in self._changed or node in self._near
+
+    def is_added(self, node: int) -> bool:
+        return node >= self._base_count
+
+    def read_features(self, nodes: Sequence[NewNode]) -> FloatArray:
+        """Feature vectors of described nodes, by their attributes or by their links."""
+        if self.features.reads.attribute != "links":
+            return self.features.read(nodes)
+        given_back = self.ids.given_back
+        return self.features.read_links(
+            [(given_back(node.id), [given_back(end) for end, _ in node.links]) for node in nodes]
+        )
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Apply what requests asked for, in order."""
+        described = [entry for change in changes for entry in change if entry.kind in ("add", "replace")]
+        nodes = [NewNode(entry.id, entry.text, entry.features) for entry in described]
+        rows = dict(zip(map(id, described), self.features.read(nodes), strict=True))
+        for change in changes:
+            new = [entry for entry in change if entry.kind == "add"]
+            if new:  # nodes that came together may link to one another: all of them before any link
+                self._add(new, np.array([rows[id(entry)] for entry in new]))
+            if edges := [(self._find(entry.id), entry) for entry in change if entry.kind == "edges"]:
+                self._mark(self._connect(edges))
+            for entry in change:
+                if entry.kind not in ("add", "edges"):
+                    self._apply_one(entry, rows.get(id(entry)))
+        self._read_links_again()
+
+    def remember(self, node: int) -> Callable[[], None]:
+        """What undoes a replacement of a node, called before anything else changes."""
+        links = self.graph.links(node)
+        features, text = self.features.get(node), self.texts.get(node)
+        was_replaced = node in self.texts
+        changed, near = dict(self._changed), dict(self._near)
+
+        def undo() -> None:
+            self._reread |= self.graph.remove_links(node) | self.graph.connect(links)
+            self.features.put(node, features)
+            self.texts[node] = text
+            if not was_replaced:
+                del self.texts[node]
+            self._changed, self._near = changed, near
+            self._read_links_again()
+
+        return undo
+
+    def label(self, node: int) -> str | int | None:
+        """The label of a base node, if the graph has labels."""
+        labels = self.graph.base.labels
+        if labels is None or self.is_added(node):
+            return None
+        label = labels[node]
+        return label.item() if isinstance(label, np.generic) else label
+
+    def text(self, node: int) -> str | None:
+        """The text of a node, if it has one."""
+        if node in self.texts or self.is_added(node):
+            return self.texts[node]
+        return None if self.graph.base.texts is None else str(self.graph.base.texts[node])
+
+    def set_vector(self, node: int, vector: FloatArray, spread: float) -> None:
+        """A node's vector, computed from the graph as it is."""
+        self.vectors.put(node, vector, spread)
+        self._changed.pop(node, None)
+        self._near.pop(node, None)
+
+    def _add(self, entries: Sequence[Entry], rows: FloatArray) -> None:
+        first = self.graph.add_nodes(len(entries))
+        self.features.add(rows)
+        self.vectors.add(np.array([entry.vector for entry in entries]), np.array([entry.spread for entry in entries]))
+        for entry in entries:
+            self.texts[self.ids.add(entry.id)] = entry.text
+        new = set(range(first, first + len(entries)))
+        self._reread |= new
+        self._mark(self._connect(list(enumerate(entries, first))), fresh=new)
+
+    def _apply_one(self, entry: Entry, features: FloatArray | None) -> None:
+        node = self._find(entry.id)
+        if entry.kind == "vector":
+            assert entry.vector is not None
+            self.set_vector(node, entry.vector, entry.spread)
+        elif entry.kind == "delete":
+            self._mark(self.graph.remove_node(node))
+            self.ids.remove(node)
+            self.deleted += 1
+            self.texts.pop(node, None)
+            self._changed.pop(node, None)
+            self._near.pop(node, None)
+        else:
+            assert features is not None
+            self.features.put(node, features)
+            self.texts[node] = entry.text
+            self._mark(self.graph.remove_links(node) | self._connect([(node, entry)]))
+            if entry.vector is not None:
+                self.set_vector(node, entry.vector, entry.spread)
+
+    def _connect(self, entries: Sequence[tuple[int, Entry]]) -> set[int]:
+        links = [(node, self._find(end), weight) for node, entry in entries for end, weight in entry.links]
+        return self.graph.connect(self.graph.merged(links))
+
+    def _find(self, key: str) -> int:
+        node = self.ids.find(key)
+        if node < 0:
+            raise StoreError(f"the journal of the store is damaged: it names a node {key!r} that is not there")
+        return node
+
+    def _mark(self, changed: set[int], fresh: AbstractSet[int] = frozenset()) -> None:
+        self._reread |= changed
+        for node in sorted(changed):
+            if node not in fresh:
+                self._changed[node] = None
+                self._near.pop(node, None)
+        for node in sorted(changed):
+            if self.graph.degree(node) <= NEAR_DEGREE:
+                for near in self.graph.neighbours(node)[0].tolist():
+                    if near not in self._changed and near not in fresh:
+                        self._near[near] = None
+
+    def _read_links_again(self) -> None:
+        """Where neighbours are a node's features, new features for nodes with new neighbours."""
+        nodes = [node for node in sorted(self._reread) if self.graph.alive[node]]
+        self._reread.clear()
+        if self.features.reads.attribute != "links" or not nodes:
+            return
+        name = self.ids.name
+        rows = [(name(node), [name(end) for end in self.graph.neighbours(node)[0].tolist()]) for node in nodes]
+        for node, vector in zip(nodes, self.features.read_links(rows), strict=True):
+            self.features.put(node, vector)

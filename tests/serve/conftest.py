@@ -1,0 +1,35 @@
+"""One fitted model and one running server for most tests of the server."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from running_server import RunningServer, fit_and_save
+
+from planted import TINY, planted_graph
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of a planted graph of 120 nodes, p0 to p119, with 12 features."""
+    return fit_and_save(tmp_path_factory.mktemp("served"), planted_graph(), TINY)
+
+
+# A server with little patience. The rest is as it comes.
+LIMITS = ("body_seconds=3", "header_seconds=3", "max_open_bodies=200", "max_connections=1000", "keep_alive_seconds=2")
+
+
+@pytest.fixture(scope="session")
+def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """A server that the tests share: it takes longer to start than they take."""
+    options = [part for limit in LIMITS for part in ("--set", limit)]
+    with RunningServer(model, tmp_path_factory.mktemp("shared") / "store", *options) as running:
+        yield running
+        assert running.process.poll() is None, running.log.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def client(server: RunningServer) -> httpx.Client:
+    """A client of that server."""
+    return server.client

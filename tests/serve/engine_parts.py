@@ -1,0 +1,91 @@
+"""Small models, graphs and requests for the tests of the engine."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from planted import TINY, planted_graph
+from sanne import SANNE
+from sanne.errors import SanneError
+from sanne.graph.csr import Graph
+from sanne.serve.engine import Engine
+from sanne.serve.nodes import Answer, NewNode
+
+PLANTED = planted_graph()
+GROUP = 40  # nodes in each group of the planted graph
+WIDTH = 12
+
+
+def graph_of(kind: str) -> Graph:
+    """The planted graph, as one of many kinds of graph."""
+    graph = PLANTED
+    rows = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr))
+    parts: dict[str, Any] = {"node_ids": graph.node_ids, "features": graph.features, "labels": graph.labels}
+    weights = None
+    if "weighted" in kind:
+        weights = 0.5 + (rows + graph.indices) % 4  # the same in both directions
+    if "integer" in kind:
+        parts["node_ids"] = np.arange(graph.num_nodes) * 3 - 7
+    if "text" in kind:
+        parts |= {"features": None, "texts": np.array([_document(i) for i in range(graph.num_nodes)], object)}
+    if "counts" in kind:
+        parts["features"] = sp.csr_matrix((graph.features > 0.5).astype(np.float32))
+    if "bare" in kind:
+        parts["features"] = None
+    if "directed" in kind:
+        keep = (rows < graph.indices) | (rows % 5 == 0)
+        rows, targets = rows[keep], graph.indices[keep]
+        return Graph.from_edges(rows, targets, None if weights is None else weights[keep], directed=True, **parts)
+    return Graph.from_edges(rows, graph.indices, weights, **parts)
+
+
+def _document(number: int) -> str:
+    words = np.random.default_rng(number).integers(0, 30, 6) + 30 * (number // GROUP)
+    return " ".join(f"word{word}" for word in words)
+
+
+def save_model(folder: Path, graph: Graph, **settings: Any) -> Path:
+    """A model folder of a quick fit."""
+    model = SANNE("fast", settings=TINY | {"epochs": 1} | settings, progress=False)
+    model.fit(graph).save(folder)
+    return folder
+
+
+def add_one(engine: Engine, node: NewNode, **asked: int) -> Answer:
+    return only(engine.add([[node]], explain=[asked.get("explain", 0)], similar=[asked.get("similar", 0)]))
+
+
+def embed_one(engine: Engine, node: NewNode, **asked: int) -> Answer:
+    return only(engine.embed([[node]], explain=[asked.get("explain", 0)], similar=[asked.get("similar", 0)]))
+
+
+def only(results: list[list[Answer] | SanneError]) -> Answer:
+    (result,) = results
+    if isinstance(result, SanneError):
+        raise result
+    return result[0]
+
+
+def newcomer(number: int, group: int = 1, links: int = 3, **other: Any) -> NewNode:
+    """A node with features like those of a group, linked to some of its nodes."""
+    stream = np.random.default_rng(number)
+    features = PLANTED.features[group * GROUP + stream.integers(GROUP)]
+    ends = group * GROUP + stream.choice(GROUP, links, replace=False)
+    return NewNode(f"new{number}", features=features, links=tuple((f"p{end}", 1.0) for end in ends), **other)
+
+
+def rebuilt(graph: Graph, nodes: list[NewNode], edges: list[tuple[str, str]] = ()) -> Graph:  # type: ignore[assignment]
+    """The graph with nodes and edges added, built at once."""
+    ids = [*graph.node_ids.tolist(), *(node.id for node in nodes)]
+    row = {node_id: i for i, node_id in enumerate(ids)}
+    sources = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr)).tolist()
+    targets = graph.indices.tolist()
+    for source, target in [*((node.id, end) for node in nodes for end, _ in node.links), *edges]:
+        sources.append(row[source])
+        targets.append(row[target])
+    features = graph.features
+    if features is not None:
+        features = np.concatenate([features, np.array([node.features for node in nodes]).reshape(-1, WIDTH)])
+    return Graph.from_edges(sources, targets, node_ids=np.array(ids, object), features=features)

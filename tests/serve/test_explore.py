@@ -1,0 +1,109 @@
+"""What the page asks of a running server: the map, newcomers on it, places for vectors, and a search."""
+
+import time
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from running_server import RunningServer
+
+COUNT = 120  # nodes of the shared server's graph, p0 to p119
+
+
+@pytest.fixture(scope="module")
+def info(client: httpx.Client) -> dict[str, Any]:
+    """The map once it is laid out."""
+    deadline = time.monotonic() + 120
+    while True:
+        found: dict[str, Any] = client.get("/v1/map").json()
+        if found["progress"] is None:
+            return found
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def test_the_map_says_what_it_is(info: dict[str, Any]) -> None:
+    assert info["kind"] == "tsne"
+    assert info["drawn"] == info["total"] == COUNT
+    assert info["colouring"] == "label"
+    assert info["classes"] == ["0", "1", "2"]
+    assert info["reads"] == "features"
+    assert info["feature_width"] == 12
+
+
+def test_points_and_ids_belong_together(client: httpx.Client, info: dict[str, Any]) -> None:
+    answer = client.get("/v1/map/points", params={"version": info["version"]})
+    assert answer.headers["x-map-version"] == info["version"]
+    assert "immutable" in answer.headers["cache-control"]
+    assert len(answer.content) == COUNT * (8 + 2)
+    points = np.frombuffer(answer.content, "<f4", 2 * COUNT).reshape(-1, 2)
+    colours = np.frombuffer(answer.content, "<u2", offset=8 * COUNT)
+    ids = client.get("/v1/map/ids").json()
+    assert sorted(ids) == sorted(f"p{i}" for i in range(COUNT))
+    assert np.isfinite(points).all()
+    assert [info["classes"][colour] for colour in colours] == [str(int(name[1:]) // 40) for name in ids]
+    old = client.get("/v1/map/points", params={"version": "another"})
+    assert old.content == answer.content
+    assert old.headers["cache-control"] == "no-store"
+
+
+def test_a_node_that_is_added_arrives_on_the_map_and_is_found(client: httpx.Client, info: dict[str, Any]) -> None:
+    before = client.get("/v1/map").json()["arrived"]
+    node = {"id": "arrival/1 of many", "features": [0.5] * 12, "links": ["p0", "p1"]}
+    kept = client.post("/v1/nodes", json={"nodes": [node]}).json()["nodes"][0]
+    assert client.get("/v1/map").json()["arrived"] == before + 1
+    answer = client.get("/v1/map/arrivals", params={"after": before}).json()
+    assert answer["next"] == before + 1
+    assert answer["version"] == info["version"]
+    (arrival,) = answer["nodes"]
+    assert arrival["id"] == node["id"]
+    place = client.post("/v1/map/place", json={"nodes": [{"vector": kept["vector"]}]}).json()["nodes"][0]
+    assert (place["x"], place["y"]) == pytest.approx((arrival["x"], arrival["y"]), abs=0.01)
+    found = client.get("/v1/search", params={"q": "arrival/"}).json()
+    assert [hit["id"] for hit in found["nodes"]] == [node["id"]]
+    assert client.get("/v1/map/arrivals", params={"after": before + 1}).json()["nodes"] == []
+    client.delete("/v1/nodes/arrival/1 of many")
+    assert client.get("/v1/map").json()["arrived"] == before + 1
+
+
+def test_places_have_a_reach_by_their_spread(client: httpx.Client, info: dict[str, Any]) -> None:
+    vector = client.get("/v1/nodes/p3").json()["vector"]
+    nodes = [{"vector": vector, "spread": spread} for spread in (None, 0.0, 0.01, 1.0)]
+    places = client.post("/v1/map/place", json={"nodes": nodes}).json()["nodes"]
+    reaches = [place["reach"] for place in places]
+    assert reaches[:2] == [0, 0]
+    assert 0 < reaches[2] < reaches[3]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "field"),
+    [
+        ("POST", "/v1/map/place", {"nodes": [{"vector": [1.0, 2.0]}]}, "nodes[0].vector"),
+        ("POST", "/v1/map/place", {"nodes": []}, "nodes"),
+        ("POST", "/v1/map/place", {"nodes": [{"vector": [1.0], "spread": -1.0}]}, "nodes[0].spread"),
+        ("GET", "/v1/map/arrivals?after=-1", None, "after"),
+        ("GET", "/v1/search?q=a&limit=1000", None, "limit"),
+        ("GET", "/v1/search", None, "q"),
+    ],
+)
+def test_what_is_wrong_is_named(client: httpx.Client, method: str, path: str, body: Any, field: str) -> None:
+    answer = client.request(method, path, json=body)
+    assert answer.status_code == 422
+    assert answer.json()["error"]["field"] == field
+
+
+def test_the_page_needs_no_token_but_the_map_does(model: Any, tmp_path: Any) -> None:
+    with (
+        RunningServer(model, tmp_path / "store", token="sesame") as server,
+        httpx.Client(base_url=server.url) as anyone,
+    ):
+        page = anyone.get("/")
+        assert page.status_code == 200
+        assert "default-src 'none'" in page.headers["content-security-policy"]
+        assert anyone.get("/page/main.js").headers["content-type"].startswith("text/javascript")
+        assert anyone.get("/page/../app.py").status_code in (401, 404)
+        for path in ("/v1/map", "/v1/map/ids", "/v1/map/points", "/v1/map/arrivals", "/v1/search?q=p"):
+            assert anyone.get(path).status_code == 401
+        assert server.client.get("/v1/map").status_code == 200
+        assert server.terminate() == 0

@@ -1,0 +1,157 @@
+"""Clients that are slow, endless, deep or gone: others are served all the same."""
+
+import contextlib
+import json
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+from running_server import RunningServer
+
+HEAD = b"POST /v1/embed HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+NODE = {"nodes": [{"id": "x", "links": ["p0"]}]}
+
+
+def is_served(server: RunningServer) -> None:
+    with httpx.Client(base_url=server.url, timeout=10) as other:
+        assert other.post("/v1/embed", json=NODE).status_code == 200
+        started = time.perf_counter()
+        assert other.get("/healthz").status_code == 200
+        assert time.perf_counter() - started < 1
+
+
+def connect(server: RunningServer) -> socket.socket:
+    return socket.create_connection(server.address, timeout=20)
+
+
+def answer_of(connection: socket.socket) -> tuple[int, str]:
+    """Status and error code of whatever comes before the connection is closed."""
+    received = b""
+    with contextlib.suppress(ConnectionResetError):
+        while part := connection.recv(65536):
+            received += part
+    head, _, body = received.partition(b"\r\n\r\n")
+    return int(head.split()[1]), json.loads(body)["error"]["code"]
+
+
+def test_300_clients_that_send_one_byte_a_second(server: RunningServer) -> None:
+    clients = [connect(server) for _ in range(300)]
+    for client in clients:
+        client.sendall(HEAD + b"Content-Length: 1000\r\n\r\n")
+    for _ in range(4):
+        for client in clients:
+            with contextlib.suppress(OSError):  # those who were told to go
+                client.send(b" ")
+        is_served(server)
+        time.sleep(1)
+    codes = {answer_of(client) for client in clients}
+    assert codes == {(408, "body_too_slow")}
+    for client in clients:
+        client.close()
+
+
+def test_heads_that_never_end(server: RunningServer) -> None:
+    slow = [connect(server) for _ in range(50)]
+    for client in slow:
+        client.sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
+    silent = connect(server)
+    is_served(server)
+    assert {answer_of(client) for client in slow} == {(408, "head_too_slow")}
+    assert silent.recv(10) == b""
+    large = connect(server)
+    with contextlib.suppress(OSError):
+        for _ in range(100):
+            large.sendall(b"X-Large: " + b"x" * 10_000 + b"\r\n" if _ else b"GET / HTTP/1.1\r\n")
+    assert answer_of(large) == (431, "head_too_large")
+    is_served(server)
+    for client in (*slow, silent, large):
+        client.close()
+
+
+def test_a_body_without_length_that_never_ends(server: RunningServer) -> None:
+    with connect(server) as endless:
+        endless.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+        sent, chunk = 0, b"10000\r\n" + b" " * 65536 + b"\r\n"
+        with contextlib.suppress(OSError):
+            while sent < 2**30:
+                endless.sendall(chunk)
+                sent += len(chunk)
+        assert sent < 100 * 2**20  # it was cut off, and not by us
+        is_served(server)
+
+
+def test_a_body_that_is_too_large_is_told_so(server: RunningServer) -> None:
+    with httpx.Client(base_url=server.url) as client:
+        answer = client.post("/v1/embed", content=b" " * (3 * 2**20), headers={"Content-Type": "application/json"})
+        assert answer.status_code == 413
+        assert answer.json()["error"]["code"] == "body_too_large"
+        assert client.post("/v1/embed", json=NODE).status_code == 200
+
+
+@pytest.mark.parametrize("deep", [b"[" * 500_000, b'{"nodes":' * 100_000, b'[{"a":' * 40 + b"1" + b"}]" * 40])
+def test_a_deeply_nested_json(server: RunningServer, deep: bytes) -> None:
+    answer = httpx.post(f"{server.url}/v1/embed", content=deep, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422
+    assert answer.json()["error"]["code"] == "json_too_deep"
+    is_served(server)
+
+
+def test_disconnects_in_the_middle(server: RunningServer) -> None:
+    whole = json.dumps(NODE).encode()
+    for cut in range(0, len(whole), 3):
+        with connect(server) as client:
+            client.sendall(HEAD + f"Content-Length: {len(whole)}\r\n\r\n".encode() + whole[:cut])
+    for _ in range(20):  # a whole request, and nobody there for the answer
+        with connect(server) as client:
+            client.sendall(HEAD + f"Content-Length: {len(whole)}\r\n\r\n".encode() + whole)
+    is_served(server)
+    numbers = httpx.get(f"{server.url}/metrics").text
+    assert "sanne_open_bodies 0.0" in numbers
+
+
+@pytest.mark.parametrize(
+    "garbage",
+    [b"GARBAGE\r\n\r\n", b"\x16\x03\x01\x02", b"GET / HTTP/9.9\r\n\r\n", HEAD + b"Content-Length: -1\r\n\r\n"],
+    ids=range(4),
+)
+def test_what_is_no_http(server: RunningServer, garbage: bytes) -> None:
+    with connect(server) as client:
+        client.sendall(garbage)
+        assert answer_of(client)[0] in (400, 408)
+    is_served(server)
+
+
+def test_too_many_connections_are_refused_and_forgotten(server: RunningServer) -> None:
+    clients = [connect(server) for _ in range(1100)]
+    time.sleep(0.5)
+    assert answer_of(clients[-1]) == (503, "too_many_connections")
+    for client in clients:
+        client.close()
+    time.sleep(0.5)
+    is_served(server)
+
+
+def test_health_stays_quick_while_the_worker_computes(server: RunningServer) -> None:
+    nodes = {"nodes": [{"id": f"x{i}", "features": [0.5] * 12, "links": ["p0", "p1"]} for i in range(256)]}
+    done = threading.Event()
+    times = []
+
+    def load() -> None:
+        with httpx.Client(base_url=server.url, timeout=60) as client:
+            while not done.is_set():
+                assert client.post("/v1/embed", json=nodes).status_code in (200, 429)
+
+    with ThreadPoolExecutor(4) as pool, httpx.Client(base_url=server.url) as client:
+        loads = [pool.submit(load) for _ in range(4)]
+        for _ in range(40):
+            started = time.perf_counter()
+            assert client.get("/healthz").status_code == 200
+            times.append(time.perf_counter() - started)
+            time.sleep(0.02)
+        done.set()
+        for one in loads:
+            one.result()
+    assert sorted(times)[len(times) // 2] < 0.1

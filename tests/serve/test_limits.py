@@ -1,0 +1,206 @@
+"""What a request may cost before anyone looks at it, driven through ASGI as a server does."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sanne.config import ServeConfig
+from sanne.serve.limits import Guard, OpenBodies, json_depth
+from sanne.serve.refusals import Refusal, busy
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(alphabet='[]{}"\\, a\u00e9\u2028'),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(alphabet='[{"\\'), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def slow_depth(value: Any) -> int:
+    if isinstance(value, dict):
+        return 1 + max(map(slow_depth, value.values()), default=0)
+    return 1 + max(map(slow_depth, value), default=0) if isinstance(value, list) else 0
+
+
+@given(JSON, st.booleans())
+def test_depth_is_what_a_parser_would_find(value: Any, ascii_only: bool) -> None:
+    assert json_depth(json.dumps(value, ensure_ascii=ascii_only).encode()) == slow_depth(value)
+
+
+@pytest.mark.parametrize(
+    ("body", "depth"), [(b"", 0), (b"[" * 100_000, 100_000), (b'{"a":' * 9, 9), (b'"[[[', 0)], ids=range(4)
+)
+def test_depth_of_what_is_no_json(body: bytes, depth: int) -> None:
+    assert json_depth(body) == depth
+
+
+class Client:
+    """One request to a guarded application that answers with the body's length."""
+
+    def __init__(
+        self, guard: Guard, *, method: str = "POST", path: str = "/x", headers: dict[str, str] | None = None
+    ) -> None:
+        self.guard = guard
+        pairs = [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
+        self.scope = {"type": "http", "method": method, "path": path, "headers": pairs}
+        self.sent: list[Any] = []
+
+    async def send(self, parts: AsyncIterator[bytes] | list[bytes]) -> "Client":
+        """Send a whole body given as a list, or what an iterator gives until it ends, and then leave."""
+        messages: asyncio.Queue[Any] = asyncio.Queue()
+
+        async def fill() -> None:
+            if isinstance(parts, list):
+                for part in parts:
+                    messages.put_nowait({"type": "http.request", "body": part, "more_body": True})
+                messages.put_nowait({"type": "http.request", "body": b"", "more_body": False})
+                return
+            async for part in parts:
+                messages.put_nowait({"type": "http.request", "body": part, "more_body": True})
+            messages.put_nowait({"type": "http.disconnect"})
+
+        async def collect(message: Any) -> None:
+            self.sent.append(message)
+
+        filling = asyncio.create_task(fill())
+        await self.guard(self.scope, messages.get, collect)
+        filling.cancel()
+        return self
+
+    @property
+    def status(self) -> int | None:
+        return self.sent[0]["status"] if self.sent else None
+
+    @property
+    def error(self) -> Any:
+        return json.loads(self.sent[1]["body"])["error"]
+
+
+async def echo(scope: Any, receive: Any, send: Any) -> None:
+    body = (await receive())["body"] if scope["method"] == "POST" else b""
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": str(len(body)).encode()})
+
+
+def make_guard(token: str | None = None, full: Refusal | None = None, **limits: Any) -> tuple[Guard, OpenBodies]:
+    config = ServeConfig.of(limits)
+    bodies = OpenBodies(config)
+    return Guard(echo, config=config, bodies=bodies, full=lambda: full, token=token, free=["/healthz"]), bodies
+
+
+async def trickle(seconds: float, part: bytes = b" ") -> AsyncIterator[bytes]:
+    while True:
+        yield part
+        await asyncio.sleep(seconds)
+
+
+async def then_wait(part: bytes) -> AsyncIterator[bytes]:
+    yield part
+    await asyncio.sleep(60)
+
+
+async def then_leave(part: bytes) -> AsyncIterator[bytes]:
+    yield part
+
+
+def test_bytes_are_counted_as_they_arrive() -> None:
+    async def main() -> None:
+        guard, _ = make_guard(max_body_bytes=1000)
+        assert (await Client(guard).send([b"x" * 400] * 2)).sent[1]["body"] == b"800"
+        refused = await Client(guard).send(trickle(0, b"x" * 400))  # never ends
+        assert refused.status == 413
+        assert refused.error["code"] == "body_too_large"
+        declared = Client(guard, headers={"Content-Length": "1001"})
+        assert (await declared.send(then_wait(b""))).status == 413  # before a byte of it was read
+
+    asyncio.run(asyncio.wait_for(main(), 5))
+
+
+def test_a_body_has_so_much_time() -> None:
+    async def main() -> None:
+        guard, _ = make_guard(body_seconds=0.2)
+        refused = await Client(guard).send(trickle(0.01))
+        assert refused.status == 408
+        assert refused.error["code"] == "body_too_slow"
+
+    asyncio.run(asyncio.wait_for(main(), 5))
+
+
+def test_those_who_trickle_make_room_for_others() -> None:
+    async def main() -> None:
+        guard, bodies = make_guard(max_open_bodies=10)
+        slow = [asyncio.create_task(Client(guard).send(trickle(0.01))) for _ in range(50)]
+        await asyncio.sleep(0.1)
+        assert len(bodies) == 10
+        assert (await Client(guard).send([b"{}"])).status == 200
+        assert {task.result().status for task in slow if task.done()} == {408}
+        bodies.end_all()
+        ended = await asyncio.gather(*slow)
+        assert {client.status for client in ended} == {408, 503}
+        assert (await Client(guard).send([b"{}"])).status == 503
+
+    asyncio.run(asyncio.wait_for(main(), 5))
+
+
+def test_what_open_bodies_hold_together_is_bounded() -> None:
+    async def main() -> None:
+        guard, bodies = make_guard(max_body_bytes=1000, max_open_bytes=5000)
+        slow = [asyncio.create_task(Client(guard).send(then_wait(b"x" * 900))) for _ in range(20)]
+        await asyncio.sleep(0.1)
+        assert len(bodies) == 5
+        assert bodies.held == 4500
+        assert (await Client(guard).send([b"x" * 900])).status == 200
+        bodies.end_all()
+        await asyncio.gather(*slow)
+        assert bodies.held == 0
+
+    asyncio.run(asyncio.wait_for(main(), 5))
+
+
+def test_a_client_that_leaves_gets_no_answer_and_leaves_nothing_behind() -> None:
+    async def main() -> None:
+        guard, bodies = make_guard()
+        assert (await Client(guard).send(then_leave(b"half"))).status is None
+        assert (len(bodies), bodies.held) == (0, 0)
+
+    asyncio.run(asyncio.wait_for(main(), 5))
+
+
+def test_deep_nesting_is_refused_before_it_is_parsed() -> None:
+    async def main() -> None:
+        guard, _ = make_guard(max_json_depth=5)
+        assert (await Client(guard).send([b"[[[[[]]]]]"])).status == 200
+        refused = await Client(guard).send([b"[" * 50_000 + b"]" * 50_000])
+        assert refused.status == 422
+        assert refused.error["code"] == "json_too_deep"
+
+    asyncio.run(main())
+
+
+def test_a_full_queue_is_said_before_the_body_is_read() -> None:
+    async def main() -> None:
+        guard, _ = make_guard(full=busy(7))
+        refused = await Client(guard).send(then_wait(b""))
+        assert refused.status == 429
+        assert (b"retry-after", b"7") in refused.sent[0]["headers"]
+
+    asyncio.run(asyncio.wait_for(main(), 5))
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [("Bearer secret", 200), ("bearer  secret", 200), ("Bearer secre", 401), ("Basic secret", 401), ("", 401)],
+)
+def test_the_token(header: str, status: int) -> None:
+    async def main() -> None:
+        guard, _ = make_guard(token="secret")
+        client = await Client(guard, headers={"Authorization": header}).send([b"{}"])
+        assert client.status == status
+        assert (await Client(guard, method="GET", path="/healthz").send([])).status == 200
+        assert (await Client(guard, method="GET", path="/metrics").send([])).status == 401
+
+    asyncio.run(main())

@@ -1,0 +1,222 @@
+"""The map: groups stay together, newcomers fall among their like, and what was laid out is kept."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sanne.serve import map as maps
+from sanne.serve.layout import between, drawn_rows
+from sanne.serve.map import NO_COLOUR, NodeMap
+
+GROUPS, SIZE, DIM = 3, 30, 16
+LABELS = np.repeat(np.arange(GROUPS), SIZE)
+
+
+def planted(seed: int = 0, size: int = SIZE) -> Any:
+    """Vectors of groups that lie apart."""
+    stream = np.random.default_rng(seed)
+    centres = np.random.default_rng(7).normal(size=(GROUPS, DIM))
+    noise = 0.25 * stream.normal(size=(GROUPS * size, DIM))
+    return (np.repeat(centres, size, axis=0) + noise).astype(np.float32)
+
+
+def laid_out(folder: Path, vectors: Any, labels: Any = None) -> NodeMap:
+    node_map = NodeMap(folder, vectors, labels)
+    node_map.start()
+    wait_for(node_map)
+    return node_map
+
+
+def wait_for(node_map: NodeMap) -> None:
+    deadline = time.monotonic() + 120
+    while node_map.progress is not None:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def groups_of(points: Any, around: Any, groups: Any) -> Any:
+    """The group of the point of the map that is nearest to each point."""
+    square = ((np.asarray(points)[:, None] - around[None]) ** 2).sum(axis=2)
+    return groups[square.argmin(axis=1)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("map")
+
+
+@pytest.fixture(scope="module")
+def node_map(folder: Path) -> NodeMap:
+    return laid_out(folder, planted(), LABELS)
+
+
+def test_a_plain_map_is_there_at_once_and_a_better_one_follows(tmp_path: Path, node_map: NodeMap) -> None:
+    first = NodeMap(tmp_path, planted(), LABELS)
+    assert first.layout.kind == "pca"
+    assert node_map.layout.kind == "tsne"
+    assert first.layout.version != node_map.layout.version
+    assert sorted(node_map.layout.rows) == list(range(GROUPS * SIZE))
+
+
+def test_groups_stay_together(node_map: NodeMap) -> None:
+    layout = node_map.layout
+    own = LABELS[layout.rows]
+    square = ((layout.points[:, None] - layout.points[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(square, np.inf)
+    assert (own[square.argmin(axis=1)] == own).mean() > 0.95
+
+
+def test_it_is_kept_and_used_again_but_not_for_other_vectors(folder: Path, node_map: NodeMap) -> None:
+    again = NodeMap(folder, planted(), LABELS)
+    again.start()
+    assert again.progress is None
+    assert again.layout.version == node_map.layout.version
+    other = NodeMap(folder, planted(seed=1), LABELS)
+    assert other._read_kept() is None
+
+
+@pytest.mark.parametrize("damage", ["points.npy", "communities.npy", "map.json"])
+def test_a_damaged_map_is_not_used(tmp_path: Path, folder: Path, node_map: NodeMap, damage: str) -> None:
+    copy = tmp_path / "map"
+    copy.mkdir()
+    for file in (folder / "map").iterdir():
+        content = file.read_bytes()
+        (copy / file.name).write_bytes(content[: len(content) // 2] if file.name == damage else content)
+    assert NodeMap(tmp_path, planted(), LABELS)._read_kept() is None
+    (copy / damage).unlink()
+    assert NodeMap(tmp_path, planted(), LABELS)._read_kept() is None
+
+
+def test_newcomers_fall_among_their_like_and_move_nobody(node_map: NodeMap) -> None:
+    before = node_map.layout.points.copy()
+    vectors = planted(seed=3, size=5)
+    points, colours = node_map.place(vectors)
+    expected = np.repeat(np.arange(GROUPS), 5)
+    found = groups_of(points, node_map.layout.points, LABELS[node_map.layout.rows])
+    assert (found == expected).mean() > 0.9
+    assert set(colours) == {NO_COLOUR}  # labels are not guessed
+    np.testing.assert_array_equal(node_map.layout.points, before)
+
+
+def test_a_newcomer_alone_stands_where_it_stands_among_others(node_map: NodeMap) -> None:
+    vectors = planted(seed=4, size=3)
+    together, _ = node_map.place(vectors)
+    alone = np.concatenate([node_map.place(vectors[[i]])[0] for i in range(len(vectors))])
+    np.testing.assert_allclose(alone, together, atol=1e-3)
+
+
+def test_a_larger_spread_reaches_further(node_map: NodeMap) -> None:
+    vector = planted()[0]
+    point = node_map.place(vector[None])[0][0]
+    reaches = [node_map.reach(vector, spread, point) for spread in (0.0, 0.02, 2.0)]
+    assert reaches[0] == 0
+    assert reaches == sorted(reaches)
+    assert reaches[1] < reaches[2]
+    assert node_map.reach(vector, float("nan"), point) == 0
+
+
+def test_without_labels_communities_are_shown_and_newcomers_join_them(tmp_path: Path) -> None:
+    node_map = laid_out(tmp_path, planted())
+    layout = node_map.layout
+    assert layout.colouring == "community"
+    assert layout.classes[0] == "community 1"
+    for community in np.unique(layout.colours):  # none holds nodes of two groups
+        assert len(np.unique(LABELS[layout.rows[layout.colours == community]])) == 1
+    _, colours = node_map.place(planted(seed=5, size=4))
+    groups = {
+        tuple(np.unique(LABELS[layout.rows[np.isin(layout.colours, part)]])) for part in colours.reshape(GROUPS, 4)
+    }
+    assert groups == {(0,), (1,), (2,)}
+
+
+def test_labels_are_named_in_order_and_gaps_have_no_colour(tmp_path: Path) -> None:
+    layout = NodeMap(tmp_path, planted(size=4), np.array([10, 9, -1, 2] * 3)).layout
+    assert layout.classes == ["2", "9", "10"]
+    names = [None if colour == NO_COLOUR else layout.classes[colour] for colour in layout.colours]
+    wanted = dict(zip(range(12), ["10", "9", None, "2"] * 3, strict=True))
+    assert names == [wanted[row] for row in layout.rows]
+    words = NodeMap(tmp_path, planted(size=4), np.array(["b", "", "a", None] * 3, dtype=object)).layout
+    assert words.classes == ["a", "b"]
+    assert NodeMap(tmp_path, planted(size=4), np.full(12, -1)).layout.colouring == "none"
+
+
+def test_rare_labels_give_way_to_common_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maps, "CLASSES_AT_MOST", 2)
+    layout = NodeMap(tmp_path, planted(size=4), np.array(["rare", *["b"] * 5, *["a"] * 6], dtype=object)).layout
+    assert layout.classes == ["a", "b"]
+    assert (layout.colours == NO_COLOUR).sum() == 1
+
+
+def test_of_many_nodes_a_sample_is_drawn_and_of_it_a_part_is_fitted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sanne.serve.layout.DRAWN_AT_MOST", 80)
+    monkeypatch.setattr(maps, "FITTED_AT_MOST", 60)
+    node_map = laid_out(tmp_path, planted(), LABELS)
+    layout = node_map.layout
+    assert len(layout.rows) == len(set(layout.rows)) == 80
+    assert node_map.total == 90
+    assert layout.kind == "tsne"
+    found = groups_of(layout.points[60:], layout.points[:60], LABELS[layout.rows[:60]])
+    assert (found == LABELS[layout.rows[60:]]).mean() > 0.9
+
+
+def test_the_sample_is_in_random_order() -> None:
+    rows = drawn_rows(1000, seed=0)
+    assert not np.array_equal(rows, np.sort(rows))
+    assert np.array_equal(rows, drawn_rows(1000, seed=0))
+    assert abs(rows[:100].mean() - 500) < 100
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 12])
+def test_few_nodes_and_nodes_that_are_all_alike_have_a_map(tmp_path: Path, count: int) -> None:
+    for vectors in (np.ones((count, 4), np.float32), planted()[:count], np.zeros((count, 1), np.float32)):
+        node_map = laid_out(tmp_path, vectors)
+        assert np.isfinite(node_map.layout.points).all()
+        points, _ = node_map.place(vectors[:1])
+        assert np.isfinite(points).all()
+
+
+def test_a_layout_of_many_is_a_process_and_ends_with_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maps, "_OWN_PROCESS", 0)
+    node_map = NodeMap(tmp_path, planted())
+    node_map.start()
+    while node_map._process is None:
+        time.sleep(0.01)
+    node_map.close()
+    assert node_map._process.wait(30) != 0
+    wait_for(node_map)
+    assert not (tmp_path / "map").exists()
+    assert node_map.layout.kind == "pca"
+
+
+def test_without_opentsne_the_plain_map_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "openTSNE", None)
+    node_map = laid_out(tmp_path, planted())
+    assert node_map.layout.kind == "pca"
+    assert "sanne[plot]" in caplog.text
+    points, _ = node_map.place(planted()[:2])
+    np.testing.assert_allclose(points[0], node_map.layout.points[node_map.layout.rows == 0][0], atol=0.3)
+
+
+def test_a_process_lays_out_what_a_thread_does(
+    tmp_path: Path, node_map: NodeMap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(maps, "_OWN_PROCESS", 0)
+    monkeypatch.setattr(maps, "_NICE", 0)  # the test need not give way
+    other = laid_out(tmp_path, planted(), LABELS)
+    assert other.layout.version == node_map.layout.version
+    assert (tmp_path / "map" / "points.npy").is_file()
+
+
+def test_between_is_where_the_nearest_are() -> None:
+    reference = np.array([[0, 0], [10, 0], [0, 10]], np.float32)
+    points = np.array([[1, 1], [2, 2], [3, 3]], np.float32)
+    np.testing.assert_allclose(between(reference, points, reference), points, atol=0.9)

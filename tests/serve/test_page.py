@@ -1,0 +1,311 @@
+"""The page in a real browser, Debian's Chromium, against a running server: what a visitor does, and sees.
+
+SANNE_PAGE_PICTURE names a file for a picture of the page on Cora (docs/page.png was made so).
+"""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from running_server import RunningServer, fit_and_save
+
+from planted import TINY
+from sanne.graph.csr import Graph
+
+CHROMIUM = shutil.which("chromium")
+PICTURE = os.environ.get("SANNE_PAGE_PICTURE")
+WAIT = 60_000  # milliseconds, on cores that are busy with other things
+TOPICS = ("graph walks nodes edges", "protein cells folding genes", "market prices trade money")
+SIZE = 20
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="the page is tested in Debian's chromium: apt install chromium"
+)
+
+
+def papers() -> Graph:
+    """Papers with a text and a label; each links to the next two of its topic."""
+    count = SIZE * len(TOPICS)
+    sources = [i for i in range(count) for step in (1, 2) if (i % SIZE) + step < SIZE]
+    targets = [i + step for i in range(count) for step in (1, 2) if (i % SIZE) + step < SIZE]
+    texts = [f"{TOPICS[i // SIZE]} paper number{i} <b>bold</b>" for i in range(count)]
+    return Graph.from_edges(
+        sources,
+        targets,
+        node_ids=np.array([f"paper-{i}" for i in range(count)], object),
+        texts=np.array(texts, object),
+        labels=np.array([f"topic {i // SIZE}" for i in range(count)], object),
+    )
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return fit_and_save(tmp_path_factory.mktemp("papers"), papers(), TINY)
+
+
+@pytest.fixture(scope="module")
+def site(served: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    with RunningServer(served, tmp_path_factory.mktemp("site") / "store") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
+    drawing = ["--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", *quiet, *drawing])
+        yield launched
+        launched.close()
+
+
+class Visit:
+    """A page that notes whatever goes wrong on it."""
+
+    def __init__(self, browser: Browser, url: str, **options: Any) -> None:
+        self.url = url
+        self.context = browser.new_context(**({"viewport": {"width": 1100, "height": 700}} | options))
+        self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(WAIT)
+        self.faults: list[str] = []
+        self.hosts: set[str] = set()
+        self.page.on("console", lambda message: self.faults.append(message.text) if message.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on("request", lambda request: self.hosts.add(re.sub(r"(//[^/]*).*", r"\1", request.url)))
+
+    def open(self, path: str = "") -> Page:
+        self.page.goto(f"{self.url}/{path}")
+        return self.page
+
+    def settled(self) -> Page:
+        """Open the page and wait until the map is laid out."""
+        page = self.open()
+        expect(page.locator("#facts")).to_contain_text("nodes", timeout=WAIT)
+        expect(page.locator("#notice")).to_be_hidden(timeout=2 * WAIT)
+        return page
+
+    def colours(self) -> int:
+        """How many different colours the points are painted in, as the browser shows them."""
+        picture = self.page.locator("#points").screenshot()
+        script = """async (bytes) => {
+          const image = await createImageBitmap(new Blob([new Uint8Array(bytes)], {type: "image/png"}));
+          const canvas = new OffscreenCanvas(image.width, image.height);
+          const context = canvas.getContext("2d");
+          context.drawImage(image, 0, 0);
+          const {data} = context.getImageData(0, 0, image.width, image.height);
+          const seen = new Set();
+          for (let i = 0; i < data.length; i += 4) seen.add([data[i] >> 5, data[i + 1] >> 5, data[i + 2] >> 5].join());
+          return seen.size;
+        }"""
+        return int(self.page.evaluate(script, list(picture)))
+
+
+@pytest.fixture
+def visit(browser: Browser, site: RunningServer) -> Iterator[Visit]:
+    visit = Visit(browser, site.url)
+    yield visit
+    visit.context.close()
+    assert visit.faults == []
+    assert visit.hosts == {site.url.rstrip("/")}
+
+
+def expect_chosen(page: Page, name: str) -> None:
+    expect(page.locator("#panel h2")).to_have_text(name, timeout=WAIT)
+    expect(page.locator("#panel")).to_contain_text("Similar", timeout=WAIT)
+
+
+def find(page: Page, field: str, text: str, wanted: str) -> None:
+    """Type into a field that finds nodes, wait for a node in its list, and take it by keyboard."""
+    page.fill(field, text)
+    page.locator(f"{field}-list li", has_text=wanted).first.wait_for()
+    page.keyboard.press("Enter")
+
+
+def test_the_map_is_drawn_with_its_labels(visit: Visit) -> None:
+    page = visit.settled()
+    expect(page.locator("#facts")).to_have_text("60 nodes")
+    assert page.locator("#classes .name").all_text_contents() == ["topic 0", "topic 1", "topic 2"]
+    assert page.locator("#classes .count").all_text_contents() == ["20", "20", "20"]
+    assert visit.colours() > 4  # paper, and three colours with their edges
+
+
+def test_a_class_can_be_hidden_and_shown(visit: Visit) -> None:
+    page = visit.settled()
+    shown = visit.colours()
+    for name in ("topic 0", "topic 1"):
+        button = page.locator("button.class", has_text=name)
+        button.click()
+        expect(button).to_have_attribute("aria-pressed", "false")
+    page.mouse.move(600, 20)
+    assert visit.colours() < shown
+    page.click("#show-all")
+    expect(page.locator("button.class[aria-pressed=false]")).to_have_count(0)
+
+
+def test_search_by_id_and_by_text_opens_a_node(visit: Visit) -> None:
+    page = visit.settled()
+    find(page, "#query", "number27", "paper-27")
+    expect_chosen(page, "paper-27")
+    expect(page.locator("#panel .body")).to_contain_text("<b>bold</b>")  # as text, not as a tag
+    neighbours = page.locator("#panel .list").first.locator("button .name")
+    assert set(neighbours.all_text_contents()) == {"paper-25", "paper-26", "paper-28", "paper-29"}
+    expect(page.locator("#panel .list").nth(1).locator("button")).to_have_count(10)
+    page.locator("#panel .list button", has_text="paper-28").first.click()
+    expect_chosen(page, "paper-28")
+    page.go_back()
+    expect_chosen(page, "paper-27")
+    page.keyboard.press("Escape")
+    expect(page.locator("#panel")).to_be_hidden()
+    page.keyboard.press("/")
+    expect(page.locator("#query")).to_be_focused()
+    page.keyboard.type("nothing like this")
+    expect(page.locator("#query-list .none")).to_contain_text("No node has")
+
+
+def test_a_click_on_a_point_opens_its_node(visit: Visit, site: RunningServer) -> None:
+    page = visit.settled()
+    box = page.locator("#points").bounding_box()
+    assert box is not None
+    name, place = most_lonely_point(site, box)
+    page.mouse.move(*place)
+    expect(page.locator("#tip")).to_contain_text(name)
+    page.mouse.click(*place)
+    expect_chosen(page, name)
+
+
+def most_lonely_point(site: RunningServer, box: Any) -> tuple[str, tuple[float, float]]:
+    """A node with room around it, and where it stands when all is seen: in the middle, with a margin."""
+    ids = site.client.get("/v1/map/ids").json()
+    points = np.frombuffer(site.client.get("/v1/map/points").content, "<f4", 2 * len(ids)).reshape(-1, 2)
+    distances = np.linalg.norm(points[:, None] - points[None], axis=2) + np.diag(np.full(len(ids), np.inf))
+    row = int(distances.min(axis=1).argmax())
+    margin = min(48, 0.07 * min(box["width"], box["height"]))
+    scale = min((np.array([box["width"], box["height"]]) - 2 * margin) / np.ptp(points, axis=0))
+    x, y = (points[row] - (points.max(axis=0) + points.min(axis=0)) / 2) * scale
+    return ids[row], (box["x"] + box["width"] / 2 + float(x), box["y"] + box["height"] / 2 - float(y))
+
+
+def test_the_map_works_by_keyboard(visit: Visit) -> None:
+    page = visit.settled()
+    for _ in range(8):  # search, add, three classes, map
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.id") == "points":
+            break
+    expect(page.locator("#points")).to_be_focused()
+    for key in ("+", "-", "ArrowLeft", "ArrowRight", "0"):
+        page.keyboard.press(key)
+    for _ in range(40):  # move until a node is near enough to the middle
+        page.keyboard.press("Enter")
+        if page.locator("#panel").is_visible():
+            break
+        page.keyboard.press("ArrowUp" if _ % 2 else "ArrowLeft")
+    expect(page.locator("#panel h2")).to_contain_text("paper-")
+
+
+def test_a_newcomer_is_previewed_then_kept_and_stands_on_the_map(visit: Visit, site: RunningServer) -> None:
+    page = visit.settled()
+    before = site.client.get("/readyz").json()["nodes"]
+    page.click("#open-add")
+    page.fill("#add-id", "fresh <i>paper</i>")
+    page.click("#add-keep")
+    expect(page.locator(".fault")).to_contain_text("nothing to read yet")
+    page.fill("#add-body", "walks over graphs and their nodes")
+    find(page, "#add-link", "paper-3", "paper-3")
+    find(page, "#add-link", "paper-5", "paper-5")
+    page.click("#add-preview")
+    expect(page.locator(".verdict")).to_contain_text("Nothing is kept yet", timeout=WAIT)
+    made_of = page.locator(".answer .list").first.locator(".name").all_text_contents()
+    assert "fresh <i>paper</i> (itself)" in made_of
+    assert {"paper-3", "paper-5"} <= set(made_of)
+    assert page.locator(".answer .share span").count() == len(made_of)
+    assert site.client.get("/readyz").json()["nodes"] == before
+    page.click("#add-keep")
+    expect(page.locator(".verdict")).to_contain_text("is kept", timeout=WAIT)
+    expect(page.locator("#facts")).to_contain_text("1 new", timeout=WAIT)
+    assert site.client.get("/readyz").json()["nodes"] == before + 1
+    page.keyboard.press("Escape")
+    find(page, "#query", "fresh", "fresh")
+    expect_chosen(page, "fresh <i>paper</i>")
+    expect(page.locator("#panel .facts")).to_contain_text("came after the fit")
+    page.click("#panel .actions .button")
+    page.fill("#add-id", "fresh <i>paper</i>")
+    page.click("#add-keep")
+    expect(page.locator(".fault")).to_contain_text("fresh", timeout=WAIT)  # the id is taken
+
+
+def test_nodes_that_others_add_arrive_by_themselves(visit: Visit, site: RunningServer) -> None:
+    page = visit.settled()
+    facts = page.locator("#facts").text_content() or ""
+    site.client.post("/v1/nodes", json={"nodes": [{"id": "from elsewhere", "text": "genes", "links": ["paper-21"]}]})
+    expect(page.locator("#facts")).not_to_have_text(facts, timeout=WAIT)
+    find(page, "#query", "elsewhere", "from elsewhere")
+    expect_chosen(page, "from elsewhere")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_on_a_phone(browser: Browser, site: RunningServer, scheme: Any) -> None:
+    visit = Visit(browser, site.url, viewport={"width": 360, "height": 700}, has_touch=True, color_scheme=scheme)
+    page = visit.settled()
+    find(page, "#query", "paper-7", "paper-7")
+    expect_chosen(page, "paper-7")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    for selector in ("#points", "#panel", "#open-add", "#zoom-in"):
+        box = page.locator(selector).bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 360
+        assert box["height"] >= 34
+    visit.context.close()
+    assert visit.faults == []
+
+
+def test_a_server_that_is_gone_is_said_so(browser: Browser, served: Path, tmp_path: Path) -> None:
+    with RunningServer(served, tmp_path / "store", token="sesame") as server:
+        visit = Visit(browser, server.url)
+        page = visit.open()
+        page.fill("#token-value", "wrong")
+        page.keyboard.press("Enter")
+        expect(page.locator("#token-text")).to_contain_text("not accepted", timeout=WAIT)
+        page.fill("#token-value", "sesame")
+        page.keyboard.press("Enter")
+        expect(page.locator("#facts")).to_have_text("60 nodes", timeout=WAIT)
+        assert server.terminate() == 0
+        expect(page.locator("#notice")).to_contain_text("does not answer", timeout=WAIT)
+        visit.context.close()
+
+
+@pytest.mark.skipif(PICTURE is None, reason="set SANNE_PAGE_PICTURE=docs/page.png to take a picture of the page")
+def test_a_picture_for_the_docs(browser: Browser, cora: Graph, tmp_path: Path) -> None:
+    model = fit_cora(tmp_path)
+    with RunningServer(model, tmp_path / "store") as server:
+        visit = Visit(browser, server.url, viewport={"width": 1280, "height": 800})
+        page = visit.settled()
+        page.click("#open-add")
+        page.fill("#add-id", "a new paper")
+        page.fill("#add-body", "19, 81, 146, 315, 774, 877, 1194, 1247, 1274")
+        for name in ("1700", "1441"):
+            find(page, "#add-link", name, name)
+        page.click("#add-preview")
+        expect(page.locator(".verdict")).to_be_visible(timeout=WAIT)
+        page.mouse.move(640, 20)
+        page.wait_for_timeout(1500)
+        page.screenshot(path=str(PICTURE))
+        visit.context.close()
+        assert visit.faults == []
+
+
+def fit_cora(folder: Path) -> Path:
+    """Cora, as a user fits it."""
+    from sanne.estimator import SANNE
+    from sanne.experiments.model_source import ModelSource
+
+    model = SANNE("fast", progress=False).fit("cora")
+    model.artifact_.record["source"] = ModelSource.of("cora").to_dict()
+    model.save(folder / "model")
+    return folder / "model"
