@@ -16,6 +16,11 @@ class Snapshot:
     new: Callable[[Graph, IntArray], FloatArray]  # vectors of nodes of a larger graph, by index
     # how unsure those are, by name of the measure, where a system can tell
     unsure: Callable[[Graph, IntArray], dict[str, FloatArray]] | None = None
+    some_present: Callable[[IntArray], FloatArray] | None = None  # some rows of `present`, where that is less work
+
+    def rows(self, nodes: IntArray) -> FloatArray:
+        """Vectors of some of the training graph's nodes, by index."""
+        return self.present()[nodes] if self.some_present is None else self.some_present(nodes)
 
 
 class System(Protocol):

@@ -124,16 +124,13 @@ def inductive(
     train_graph = hide_nodes(graph, test)
     best = Best()
 
-    def rows(nodes: IntArray) -> IntArray:
-        return np.searchsorted(present, nodes)
-
     def consider(snapshot: Snapshot) -> None:
-        vectors = snapshot.present()
         train, val = splits.train[number], splits.val[number]
+        old = snapshot.rows(np.searchsorted(present, np.concatenate([train, val])))
         found = predict_arrays(
-            vectors[rows(train)],
+            old[: len(train)],
             labels[train],
-            vectors[rows(val)],
+            old[len(train) :],
             labels[val],
             snapshot.new(graph, test),
             labels[test],

@@ -29,6 +29,7 @@ from sanne.errors import InputError
 from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.infer.embed import Embedding, embed, embed_present
 from sanne.model.artifact import Artifact
+from sanne.model.sampled_softmax import NeighbourSoftmax
 from sanne.train.fit import fit_model
 from sanne.train.loop import Run
 
@@ -129,11 +130,13 @@ def _snapshot(artifact: Artifact, graph: Graph, epoch: int) -> Snapshot:
         doubt = artifact.model.doubt(found.vectors)
         return {"spread": found.spread, **({} if doubt is None else {"doubt": doubt})}
 
+    has_table = isinstance(artifact.model.objective, NeighbourSoftmax)
     return Snapshot(
         epoch,
         present=lambda: embed_present(artifact, graph, progress=False).vectors,
         new=lambda larger, nodes: read(larger, nodes).vectors,
         unsure=unsure,
+        some_present=None if has_table else lambda nodes: read(graph, nodes).vectors,
     )
 
 
