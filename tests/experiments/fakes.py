@@ -98,6 +98,8 @@ def small_cora(monkeypatch: pytest.MonkeyPatch) -> Iterator[Splits]:
         monkeypatch.setattr(kind, "fits", [])
         monkeypatch.setattr(kind, "clock", Clock())
     monkeypatch.setattr(Single, "clock", Fake.clock)
-    runs.data_of.cache_clear()
+    for kept in (runs.data_of, runs.graph_of):
+        kept.cache_clear()
     yield SPLITS
-    runs.data_of.cache_clear()
+    for kept in (runs.data_of, runs.graph_of):
+        kept.cache_clear()
