@@ -53,6 +53,11 @@ class Server:
         assert found is not None
         return int(found[1]) * 1024
 
+    def processor_seconds(self) -> float:
+        """What the process has used so far, of all cores."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def metric(self, name: str) -> float:
         """A number of /metrics, by its name and labels."""
         with urllib.request.urlopen(f"http://{self.host}:{self.port}/metrics") as answer:

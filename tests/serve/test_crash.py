@@ -26,7 +26,7 @@ def test_what_was_acknowledged_survives_kill_9_and_sigterm_finishes_what_was_acc
     model: Path, tmp_path: Path
 ) -> None:
     store = tmp_path / "store"
-    kill_after = random.randrange(1, POSTS - CLIENTS)
+    kill_after = random.SystemRandom().randrange(1, POSTS - CLIENTS)
     with RunningServer(model, store) as server:
         acknowledged = post_until_killed(server, kill_after)
     print(f"killed after {kill_after} of {POSTS}; {len(acknowledged)} were acknowledged")

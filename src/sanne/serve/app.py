@@ -106,8 +106,9 @@ class Api:
         """Remove a node and its edges."""
 
         def run() -> bytes:
-            self.engine.delete(node_id)
-            return to_json({"id": node_id, "deleted": True})
+            known = self.engine.node(node_id).id  # a number, where ids are numbers
+            self.engine.delete(known)
+            return to_json({"id": known, "deleted": True})
 
         return _json(await self._change(run))
 
