@@ -56,10 +56,15 @@ class Api:
         self.bodies = OpenBodies(config)
         self.work = Work(engine)
         report = self.metrics.count_batch
+        seconds = config.max_queue_seconds
         self.writer = Worker(
-            "sanne-compute", max_queue=config.max_queue_nodes, max_batch=config.max_batch_nodes, report=report
+            "sanne-compute",
+            max_queue=config.max_queue_nodes,
+            max_batch=config.max_batch_nodes,
+            max_seconds=seconds,
+            report=report,
         )
-        self.reader = Worker("sanne-read", max_queue=_READS_WAITING, max_batch=1, report=report)
+        self.reader = Worker("sanne-read", max_queue=_READS_WAITING, max_batch=1, max_seconds=seconds, report=report)
         self._add_gauges()
 
     def _add_gauges(self) -> None:
