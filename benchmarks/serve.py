@@ -53,6 +53,11 @@ class Server:
         assert found is not None
         return int(found[1]) * 1024
 
+    def processor_seconds(self) -> float:
+        """What the process has used so far, of all cores."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def metric(self, name: str) -> float:
         """A number of /metrics, by its name and labels."""
         with urllib.request.urlopen(f"http://{self.host}:{self.port}/metrics") as answer:
@@ -111,12 +116,15 @@ class Newcomers:
 
 def measure(server: Server, path: str, clients: int, seconds: float = MEASURED_SECONDS) -> dict[str, Any]:
     """Clients that each send one new node after the other."""
+    kind = "embed" if path == "/v1/embed" else "add"
+    names = [f'sanne_batch_requests_{part}{{kind="{kind}"}}' for part in ("sum", "count")]
+    before, used = [server.metric(name) for name in names], server.processor_seconds()
     newcomers = Newcomers(path)
     work = closed_loop(server.host, server.port, newcomers, clients=clients, seconds=seconds, warm_up=WARM_UP_SECONDS)
     result = {"path": path, "clients": clients} | asyncio.run(work).summary()
-    kind = "embed" if path == "/v1/embed" else "add"
-    batches = server.metric(f'sanne_batch_requests_count{{kind="{kind}"}}')
-    result["requests_a_batch"] = round(server.metric(f'sanne_batch_requests_sum{{kind="{kind}"}}') / batches, 2)
+    requests, batches = (server.metric(name) - old for name, old in zip(names, before, strict=True))
+    result["requests_a_batch"] = round(requests / batches, 2)
+    result["processor_ms_a_request"] = round((server.processor_seconds() - used) / requests * 1000, 2)
     return result
 
 

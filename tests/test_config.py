@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sanne.config import RECIPES, Config, ModelConfig, recipe_config, setting_names
+from sanne.config import RECIPES, Config, ModelConfig, ServeConfig, recipe_config, setting_names
 from sanne.errors import InputError
 
 
@@ -107,3 +107,13 @@ def test_from_dict_refuses_what_it_does_not_know() -> None:
 def test_an_unknown_recipe_lists_the_known_ones() -> None:
     with pytest.raises(InputError, match="best, fast, paper"):
         recipe_config("bset")
+
+
+def test_limits_of_the_server() -> None:
+    assert ServeConfig.of({"max_nodes": "12", "body_seconds": "0.5"}) == ServeConfig(max_nodes=12, body_seconds=0.5)
+    with pytest.raises(InputError, match="unknown limit 'max_node': the server's limits are max_nodes"):
+        ServeConfig.of({"max_node": "12"})
+    with pytest.raises(InputError, match="'max_nodes': 'many' is not a whole number"):
+        ServeConfig.of({"max_nodes": "many"})
+    with pytest.raises(InputError, match="max_queue_nodes must be positive, not 0"):
+        ServeConfig.of({"max_queue_nodes": "0"})

@@ -194,7 +194,8 @@ class ServeConfig:
     body_seconds: float = 10.0  # until a body must be whole
     # all requests together
     max_batch_nodes: int = 64  # computed together
-    max_queue_nodes: int = 256  # waiting; more are answered 429
+    max_queue_nodes: int = 256  # waiting; more are answered 429 ...
+    max_queue_seconds: float = 2.0  # ... as are those who would wait longer than this, on a slow machine
     max_open_bodies: int = 256
     max_open_bytes: int = 64 * 2**20  # held by bodies that are not yet whole
     # connections

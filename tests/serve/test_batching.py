@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -28,7 +29,7 @@ class Gate:
 
 def with_worker(test: Callable[[Worker], Coroutine[Any, Any, None]], **options: Any) -> None:
     async def main() -> None:
-        worker = Worker("test", **({"max_queue": 8, "max_batch": 4} | options))
+        worker = Worker("test", **({"max_queue": 8, "max_batch": 4, "max_seconds": 60.0} | options))
         worker.start()
         await test(worker)
         await worker.close()
@@ -100,6 +101,26 @@ def test_a_full_queue_refuses_and_says_when_to_come_back() -> None:
         assert await worker.run(kind, 4, size=50) == 40  # larger than the queue, which is empty
 
     with_worker(test)
+
+
+def test_a_queue_that_would_take_too_long_refuses_too() -> None:
+    gate = Gate()
+    slow = Kind("slow", lambda payloads: [time.sleep(0.2) for _ in payloads])
+    kind = Kind("work", gate)
+
+    async def test(worker: Worker) -> None:
+        await worker.run(slow, 0)  # so that it knows how long a node takes
+        first = asyncio.create_task(worker.run(kind, 0))
+        await entered(gate)
+        waiting = [asyncio.create_task(worker.run(kind, n)) for n in (1, 2)]
+        await asyncio.sleep(0.01)
+        with pytest.raises(Refusal) as refused:
+            await worker.run(kind, 3)
+        assert refused.value.status == 429
+        gate.open.set()
+        assert await asyncio.gather(first, *waiting) == [0, 10, 20]
+
+    with_worker(test, max_seconds=0.3)
 
 
 def test_an_error_of_one_request_is_not_another_ones() -> None:

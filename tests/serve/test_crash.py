@@ -26,11 +26,11 @@ def test_what_was_acknowledged_survives_kill_9_and_sigterm_finishes_what_was_acc
     model: Path, tmp_path: Path
 ) -> None:
     store = tmp_path / "store"
-    kill_after = random.randrange(1, POSTS - CLIENTS)
-    with RunningServer(model, store) as server:
+    kill_after = random.SystemRandom().randrange(1, POSTS - CLIENTS)
+    with RunningServer(model, store, "--set", "max_queue_seconds=60") as server:
         acknowledged = post_until_killed(server, kill_after)
     print(f"killed after {kill_after} of {POSTS}; {len(acknowledged)} were acknowledged")
-    with RunningServer(model, store, token="a secret") as server:
+    with RunningServer(model, store, "--set", "max_queue_seconds=60", token="a secret") as server:
         for id, vector in acknowledged.items():
             is_there(server.client, id, vector)
         needs_its_token(server)

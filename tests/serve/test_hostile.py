@@ -99,6 +99,26 @@ def test_a_deeply_nested_json(server: RunningServer, deep: bytes) -> None:
     is_served(server)
 
 
+def test_a_client_that_does_not_read_its_answer(server: RunningServer) -> None:
+    body = json.dumps({"nodes": [{"id": f"x{i}", "links": ["p0"]} for i in range(250)], "similar": 120}).encode()
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    client.settimeout(30)
+    client.connect(server.address)
+    client.sendall(HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+
+    def show_signs_of_life() -> None:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            client.send(b"\r\n")
+            time.sleep(0.3)
+
+    with pytest.raises(OSError, match=r"reset|Broken pipe"):
+        show_signs_of_life()
+    client.close()
+    is_served(server)
+
+
 def test_disconnects_in_the_middle(server: RunningServer) -> None:
     whole = json.dumps(NODE).encode()
     for cut in range(0, len(whole), 3):

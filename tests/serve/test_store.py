@@ -1,12 +1,15 @@
 """The store: what was acknowledged is there after a kill, one commit serves many, and a wrong store is refused."""
 
+import contextlib
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import lancedb
@@ -90,6 +93,45 @@ def test_a_random_history_ends_in_the_same_state_after_a_restart(model: Path, tm
     assert isinstance(once_more, list)
     np.testing.assert_array_equal(once_more[0].vector, fresh[0].vector)
     assert once_more[0].explanation == fresh[0].explanation
+    again.close()
+
+
+@contextlib.contextmanager
+def no_room_for_files() -> Iterator[None]:
+    """No file of this process may become larger than a few bytes, as on a full disk."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_what_could_not_be_written_was_not_done(model: Path, tmp_path: Path) -> None:
+    engine = Engine.open(model, GRAPH, tmp_path / "store")
+    add_one(engine, newcomer(1))
+    engine.close()
+    engine = Engine.open(model, GRAPH, tmp_path / "store")
+    statistics, before = engine.statistics(), engine.node("p3")
+    changes: list[Callable[[], object]] = [
+        lambda: engine.add([[newcomer(2)]], explain=[0], similar=[0]),
+        lambda: engine.replace(NewNode("p3", links=(("p100", 1.0),))),
+        lambda: engine.delete("new1"),
+        lambda: engine.add_edges([("p0", "p119", 1.0)]),
+    ]
+    for change in changes:
+        with no_room_for_files(), pytest.raises(StoreError, match="cannot be written"):
+            change()
+    assert engine.statistics() == statistics
+    assert engine.node("p3").neighbours == before.neighbours
+    np.testing.assert_array_equal(engine.node("p3").vector, before.vector)
+    for change in changes:  # there is room again
+        change()
+    statistics = engine.statistics()
+    assert statistics["nodes"] == GRAPH.num_nodes + 1
+    engine.close()
+    again = Engine.open(model, GRAPH, tmp_path / "store")
+    assert again.statistics() == statistics
     again.close()
 
 

@@ -21,6 +21,7 @@ Limits = Annotated[
 
 
 def serve(
+    context: typer.Context,
     model: ModelFolder,
     graph: Annotated[str | None, typer.Option(help="The graph to serve. Default: the one fit read.")] = None,
     node_table: NodeTable = None,
@@ -49,6 +50,7 @@ def serve(
     config = ServeConfig.of(parse_settings(limits) or {})
     token = _token()
     listener = bind(host, port)
+    context.call_on_close(listener.close)
     if token is None and not is_loopback(listener):
         notes.print(f"warning: everyone who reaches {host} may read and change this graph: set {TOKEN}", style="yellow")
     origin = ModelSource.remembered(Artifact.read(model)).changed(graph, node_table)

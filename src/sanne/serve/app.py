@@ -57,10 +57,15 @@ class Api:
         self.bodies = OpenBodies(config)
         self.work = Work(engine)
         report = self.metrics.count_batch
+        seconds = config.max_queue_seconds
         self.writer = Worker(
-            "sanne-compute", max_queue=config.max_queue_nodes, max_batch=config.max_batch_nodes, report=report
+            "sanne-compute",
+            max_queue=config.max_queue_nodes,
+            max_batch=config.max_batch_nodes,
+            max_seconds=seconds,
+            report=report,
         )
-        self.reader = Worker("sanne-read", max_queue=_READS_WAITING, max_batch=1, report=report)
+        self.reader = Worker("sanne-read", max_queue=_READS_WAITING, max_batch=1, max_seconds=seconds, report=report)
         self._add_gauges()
 
     def _add_gauges(self) -> None:
@@ -107,8 +112,9 @@ class Api:
         """Remove a node and its edges."""
 
         def run() -> bytes:
-            self.engine.delete(node_id)
-            return to_json({"id": node_id, "deleted": True})
+            known = self.engine.node(node_id).id  # a number, where ids are numbers
+            self.engine.delete(known)
+            return to_json({"id": known, "deleted": True})
 
         return _json(await self._change(run))
 

@@ -56,10 +56,12 @@ class Worker:
         *,
         max_queue: int,
         max_batch: int,
+        max_seconds: float,
         report: Callable[[BatchReport], None] = lambda report: None,
     ) -> None:
         self._max_queue = max_queue
         self._max_batch = max_batch
+        self._max_seconds = max_seconds
         self._report = report
         self._jobs: deque[_Job] = deque()
         self._waiting = 0
@@ -88,8 +90,9 @@ class Worker:
         """Why a request of `size` nodes would not be accepted now; None if it would."""
         if self._closing:
             return closing()
-        if self._waiting and self._waiting + size > self._max_queue:  # what is larger than the queue waits alone
-            seconds = self._waiting * self._seconds_a_node
+        seconds = self._waiting * self._seconds_a_node
+        # What is larger than the queue waits alone.
+        if self._waiting and (self._waiting + size > self._max_queue or seconds > self._max_seconds):
             return busy(max(1, min(_LONGEST_RETRY, math.ceil(seconds))))
         return None
 

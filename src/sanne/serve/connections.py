@@ -77,21 +77,25 @@ class _LimitedProtocol(HttpToolsProtocol):
         super().on_response_complete()
         if self._body_open and not self.transport.is_closing():
             # Refused in the middle: what still comes is thrown away for a while, so that the answer arrives.
-            self._set_timer(self.limits.linger_seconds, self.transport.close)
+            self._set_timer(self.limits.linger_seconds, self._end)
 
     def timeout_keep_alive_handler(self) -> None:
-        if self.transport.get_write_buffer_size():  # the client does not read its answer, and never will
-            self.transport.abort()
-        else:
-            super().timeout_keep_alive_handler()
+        self._end()
 
     def send_400_response(self, msg: str) -> None:
         self._refuse(_BAD)
 
     def _head_is_late(self) -> None:
-        if self._head_bytes:
+        if self._head_bytes and not self.transport.get_write_buffer_size():
             limit = f"{self.limits.header_seconds:g} seconds"
             self._refuse(Refusal(408, "head_too_slow", f"the request's head must be whole within {limit}"))
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        """Close; if the client does not even read its last answer, without waiting until it does."""
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
         else:
             self.transport.close()
 

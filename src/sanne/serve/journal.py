@@ -6,6 +6,7 @@ for sixteen). Every commit leaves a small file and a list of all files; a thread
 
 import datetime
 import itertools
+import logging
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,6 +18,8 @@ import pyarrow as pa
 
 from sanne.errors import MissingExtraError, StoreError
 from sanne.graph.csr import FloatArray
+
+logger = logging.getLogger(__name__)
 
 NAME = "journal"
 _COMMITS_TO_JOIN = 100
@@ -124,7 +127,10 @@ class Journal:
 
     def _join(self) -> None:
         """Join small files and drop old lists of files; appends go on meanwhile."""
-        connect(self._folder).open_table(NAME).optimize(cleanup_older_than=_KEPT_VERSIONS)
+        try:
+            connect(self._folder).open_table(NAME).optimize(cleanup_older_than=_KEPT_VERSIONS)
+        except (OSError, ValueError, RuntimeError) as error:  # what was written is whole; the next time may succeed
+            logger.warning("%s: the files of the journal could not be joined (%s)", self._folder, error)
 
     def _to_arrow(self, changes: Sequence[Change]) -> pa.Table:
         entries = [entry for change in changes for entry in change]

@@ -47,9 +47,12 @@ class SearchIndex:
                 yield pa.record_batch(columns, schema=schema)
 
         database = connect(folder)
-        if NAME in database.list_tables().tables:
+        there = (folder / f"{NAME}.lance").exists()
+        if there:  # the version that is in use stays; older ones go
             database.open_table(NAME).optimize(cleanup_older_than=datetime.timedelta(minutes=1))
-        table = database.create_table(NAME, pa.RecordBatchReader.from_batches(schema, batches()), mode="overwrite")
+        table = database.create_table(
+            NAME, pa.RecordBatchReader.from_batches(schema, batches()), mode="overwrite" if there else "create"
+        )
         table.create_index("vector", config=IvfFlat(distance_type="cosine"))
         return cls(table)
 
@@ -69,6 +72,7 @@ class IndexKeeper:
         self._lock = lock
         self._maker = ThreadPoolExecutor(1, thread_name_prefix="sanne-index")
         self._making: Future[None] | None = None
+        self._given_up = False
 
     @property
     def rows_held(self) -> int | None:
@@ -90,7 +94,7 @@ class IndexKeeper:
         due = self._vectors.count > EXACT_ROWS and (
             self._vectors.index is None or self._vectors.num_newer > EXACT_ROWS // 2
         )
-        if due and (self._making is None or self._making.done()):
+        if due and not self._given_up and (self._making is None or self._making.done()):
             with self._lock:
                 vectors = self._vectors.begin_index()
             self._making = self._maker.submit(self._make, vectors, journal_rows)
@@ -100,9 +104,14 @@ class IndexKeeper:
         self._maker.shutdown(wait=True)
 
     def _make(self, vectors: FloatArray, journal_rows: int) -> None:
-        (self._folder / _HEADER).unlink(missing_ok=True)  # until the new one is whole
-        index = SearchIndex.build(self._folder, np.arange(len(vectors)), vectors)
-        with replaced_file(self._folder / _HEADER) as part:
-            part.write_text(json.dumps({"journal_rows": journal_rows}) + "\n", encoding="utf-8")
+        try:
+            (self._folder / _HEADER).unlink(missing_ok=True)  # until the new one is whole
+            index = SearchIndex.build(self._folder, np.arange(len(vectors)), vectors)
+            with replaced_file(self._folder / _HEADER) as part:
+                part.write_text(json.dumps({"journal_rows": journal_rows}) + "\n", encoding="utf-8")
+        except (OSError, ValueError, RuntimeError) as error:
+            self._given_up = True  # until the next start: search goes on as before
+            logger.warning("%s: no new index for search could be made (%s)", self._folder, error)
+            return
         with self._lock:
             self._vectors.use_index(index)
