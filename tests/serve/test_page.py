@@ -93,7 +93,7 @@ class Visit:
         """Open the page and wait until the map is laid out."""
         page = self.open()
         expect(page.locator("#facts")).to_contain_text("nodes", timeout=WAIT)
-        expect(page.locator("#notice")).to_be_hidden(timeout=2 * WAIT)
+        expect(page.locator("#notice")).to_be_hidden(timeout=5 * WAIT)
         return page
 
     def colours(self) -> int:
