@@ -19,7 +19,7 @@ SETS = [part for name, value in TINY.items() for part in ("--set", f"{name}={val
 def run(name: str, *arguments: Any, cwd: Path) -> str:
     environment = {key: value for key, value in os.environ.items() if key != "SANNE_TOKEN"}
     command = [sys.executable, str(EXAMPLES / name), *map(str, arguments)]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False, env=environment)
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=900, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

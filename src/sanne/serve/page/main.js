@@ -15,6 +15,7 @@ import { View } from "./view.js";
 
 const LOOK_AGAIN = 2500; // milliseconds between two looks for newcomers and for a better map
 const MORPH = 1200; // milliseconds from one map to the next
+const REACH = 48; // CSS pixels around the middle, where Enter looks for a node
 const SLOW = 45; // milliseconds a frame, above which fewer points are drawn while the map moves
 
 const nodes = new Nodes();
@@ -53,7 +54,7 @@ function paint(now) {
   const begun = performance.now();
   const size = pointSize();
   scatter?.draw(view, { moved, share, size });
-  if (view.keyboard) marks.middle = nodes.nearest(view.x, view.y, 40 / view.scale);
+  if (view.keyboard) marks.middle = nodes.nearest(view.x, view.y, REACH / view.scale);
   marks.draw(size);
   if (marks.moving) redraw();
   if (nodes.count > 20000) adapt(performance.now() - begun, now);
@@ -299,7 +300,7 @@ function choose(row) {
 view.onChange = () => { byId("tip").hidden = true; redraw(); };
 view.onHover = tip;
 view.onClick = (place) => choose(nodes.nearest(...view.toMap(...place), Math.max(14, pointSize()) / view.scale));
-view.onCentre = () => choose(nodes.nearest(view.x, view.y, 40 / view.scale));
+view.onCentre = () => choose(nodes.nearest(view.x, view.y, REACH / view.scale));
 byId("zoom-in").addEventListener("click", () => view.zoom(1.6));
 byId("zoom-out").addEventListener("click", () => view.zoom(1 / 1.6));
 byId("zoom-fit").addEventListener("click", () => showAll());
