@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sanne.evaluate.confidence import accuracy_by_quarter, error_auc
 from sanne.experiments.newcomers import Newcomers
 from sanne.experiments.pictures import save_picture
-from sanne.experiments.table_formats import Block
+from sanne.experiments.table_formats import Block, Figure, Value
 from sanne.experiments.task_tables import Column, figures_block, records
 from sanne.plot import INK, PALETTE, PAPER, SOFT_INK, matplotlib_figure
 
@@ -34,10 +34,10 @@ def signs(one: Newcomers) -> dict[str, npt.NDArray[np.float64]]:
 
 
 def columns(results: Sequence[Newcomers], measure: str) -> list[Column]:
-    """AUC against error, then the accuracy in each quarter; a value for each split."""
+    """AUC against error, for each split that has errors, then the accuracy in each quarter, for each split."""
     values = [(one.correct, signs(one)[measure]) for one in results]
     quarters = np.array([accuracy_by_quarter(correct, value) for correct, value in values])
-    aucs = [100 * error_auc(correct, value) for correct, value in values]
+    aucs = [100 * error_auc(correct, value) for correct, value in values if 0 < correct.sum() < len(correct)]
     return [("AUC", aucs), *((name, quarters[:, index].tolist()) for index, name in enumerate(QUARTERS))]
 
 
@@ -53,8 +53,12 @@ def blocks(found: Sequence[Sequence[Newcomers]]) -> list[Block]:
 
 def _without_ranks(block: Block) -> Block:
     """A small accuracy in the last quarter is as good a sign as a large one in the first: nothing is best."""
-    rows = [[row[0], *(f"{cell.mean:.1f} ± {cell.std:.1f}" for cell in row[1:])] for row in block.rows]  # type: ignore[union-attr]
+    rows = [[row[0], *map(_plainly, row[1:])] for row in block.rows]
     return Block(block.title, block.headers, rows)
+
+
+def _plainly(value: Value) -> Value:
+    return f"{value.mean:.1f} ± {value.std:.1f}" if isinstance(value, Figure) else value
 
 
 def notes(found: Sequence[Sequence[Newcomers]]) -> list[str]:
@@ -112,7 +116,7 @@ def _draw_panel(axes: Any, results: Sequence[Newcomers], shown: Sequence[str]) -
             places + shift, means, 0.36, yerr=deviations, color=PALETTE[index], ecolor=SOFT_INK,
             label=measure, error_kw={"lw": 0.9},
         )  # fmt: skip
-        signs_of_error.append(f"{measure} {np.mean(aucs):.0f}")
+        signs_of_error.append(f"{measure} {np.mean(aucs):.0f}" if aucs else measure)
     title = f"{results[0].dataset.capitalize()} (AUC: {', '.join(signs_of_error)})"
     axes.set_title(title, fontsize=10.5, color=INK)
     axes.set_facecolor(PAPER)
