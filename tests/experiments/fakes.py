@@ -99,5 +99,7 @@ def small_cora(monkeypatch: pytest.MonkeyPatch) -> Iterator[Splits]:
         monkeypatch.setattr(kind, "clock", Clock())
     monkeypatch.setattr(Single, "clock", Fake.clock)
     runs.data_of.cache_clear()
+    runs.graph_of.cache_clear()
     yield SPLITS
     runs.data_of.cache_clear()
+    runs.graph_of.cache_clear()
