@@ -98,8 +98,8 @@ def small_cora(monkeypatch: pytest.MonkeyPatch) -> Iterator[Splits]:
         monkeypatch.setattr(kind, "fits", [])
         monkeypatch.setattr(kind, "clock", Clock())
     monkeypatch.setattr(Single, "clock", Fake.clock)
-    for kept in (runs.data_of, runs.graph_of):
-        kept.cache_clear()
+    runs.data_of.cache_clear()
+    runs.graph_of.cache_clear()
     yield SPLITS
-    for kept in (runs.data_of, runs.graph_of):
-        kept.cache_clear()
+    runs.data_of.cache_clear()
+    runs.graph_of.cache_clear()

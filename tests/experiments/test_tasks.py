@@ -16,7 +16,7 @@ from sanne.cli import main
 from sanne.config import RECIPES, Config
 from sanne.datasets import Splits
 from sanne.errors import InputError
-from sanne.experiments import blogcatalog, links, neighbours, newcomers, runs, spread
+from sanne.experiments import blogcatalog, communities, links, neighbours, newcomers, runs, spread
 from sanne.experiments.pool import Plan
 from sanne.experiments.report import write_report
 from sanne.experiments.task_runs import TaskCell, fill_tasks
@@ -184,6 +184,19 @@ def test_the_spread_command_draws_and_tabulates(run: Run, tiny: None, tmp_path: 
     code, out, _ = run("neighbours", "--dataset", "cora", "--model", "sanne", "--json")
     (row,) = json.loads(out)["rows"]  # from the same files
     assert row["splits"] == 10
+
+
+def test_one_command_fills_all_tables(run: Run, tiny: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (links, communities, blogcatalog):
+        monkeypatch.setattr(module, "SEEDS", (0,))
+    monkeypatch.setattr(newcomers, "NUM_SPLITS", 1)
+    code, out, _ = run("tasks", "--model", "sanne")
+    assert code == 0
+    assert out.count("| sanne-best |") == 4 + 2 + 3 + 3  # datasets of links, kinds of nodes, datasets of the others
+    assert {path.stem for path in (tmp_path / "results").glob("*.csv")} == {
+        "links", "communities", "blogcatalog", "neighbours", "spread",
+    }  # fmt: skip
+    assert len(files(tmp_path / "results")) == 4 + 2 + 3 + 3  # neighbours and spread share theirs
 
 
 def measured_by_candidate(system: Any, dataset: str, number: int) -> Any:

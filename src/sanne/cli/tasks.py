@@ -1,4 +1,4 @@
-"""`sanne reproduce links|communities|blogcatalog|neighbours|spread`: tasks beside the paper's tables, and newcomers."""
+"""`sanne reproduce links|communities|blogcatalog|neighbours|spread|tasks`: what is beside the paper's tables."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -133,6 +133,23 @@ def spread(
     if found:
         say_paths(task.draw(found, out), False)
     _show(task, found, out, as_json, errors)
+
+
+@reproduce_app.command()
+def tasks(
+    model: Models = None,
+    recipe: Recipe = "best",
+    budget: Budget = None,
+    jobs: Jobs = 1,
+    out: Out = RESULTS,
+    settings: Sets = None,
+) -> None:
+    """All of links, communities, blogcatalog, neighbours and spread, one after the other; `--budget` is for each."""
+    links(model=model, recipe=recipe, budget=budget, jobs=jobs, out=out, settings=settings)
+    communities(model=model, recipe=recipe, jobs=jobs, out=out, settings=settings)
+    blogcatalog(model=model, recipe=recipe, budget=budget, jobs=jobs, out=out, settings=settings)
+    neighbours(model=model, recipe=recipe, jobs=jobs, out=out, settings=settings)
+    spread(recipe=recipe, jobs=jobs, out=out, settings=settings)
 
 
 def _systems(model: str | None, default: Sequence[str], recipe: str) -> list[str]:

@@ -93,7 +93,8 @@ def _task(task: Any, found: list[Any]) -> str:
 
 
 def _spread(out: Path, recipe: str, folder: Path) -> str:
-    found = spread.of_system(newcomers.load(out), f"sanne-{recipe}")
+    known = newcomers.load(out)
+    found = spread.of_system(known, f"sanne-{recipe}") or spread.of_system(known, "sanne-fast")
     if not found:
         return NOTHING
     spread.draw(found, folder)

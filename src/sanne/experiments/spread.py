@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sanne.evaluate.confidence import accuracy_by_quarter, error_auc
 from sanne.experiments.newcomers import Newcomers
 from sanne.experiments.pictures import save_picture
-from sanne.experiments.table_formats import Block
+from sanne.experiments.table_formats import Block, Figure, Value
 from sanne.experiments.task_tables import Column, figures_block, records
 from sanne.plot import INK, PALETTE, PAPER, SOFT_INK, matplotlib_figure
 
@@ -34,10 +34,10 @@ def signs(one: Newcomers) -> dict[str, npt.NDArray[np.float64]]:
 
 
 def columns(results: Sequence[Newcomers], measure: str) -> list[Column]:
-    """AUC against error, then the accuracy in each quarter; a value for each split."""
+    """AUC against error, for each split that has errors, then the accuracy in each quarter, for each split."""
     values = [(one.correct, signs(one)[measure]) for one in results]
     quarters = np.array([accuracy_by_quarter(correct, value) for correct, value in values])
-    aucs = [100 * error_auc(correct, value) for correct, value in values]
+    aucs = [100 * error_auc(correct, value) for correct, value in values if 0 < correct.sum() < len(correct)]
     return [("AUC", aucs), *((name, quarters[:, index].tolist()) for index, name in enumerate(QUARTERS))]
 
 
@@ -53,8 +53,12 @@ def blocks(found: Sequence[Sequence[Newcomers]]) -> list[Block]:
 
 def _without_ranks(block: Block) -> Block:
     """A small accuracy in the last quarter is as good a sign as a large one in the first: nothing is best."""
-    rows = [[row[0], *(f"{cell.mean:.1f} ± {cell.std:.1f}" for cell in row[1:])] for row in block.rows]  # type: ignore[union-attr]
+    rows = [[row[0], *map(_plainly, row[1:])] for row in block.rows]
     return Block(block.title, block.headers, rows)
+
+
+def _plainly(value: Value) -> Value:
+    return f"{value.mean:.1f} ± {value.std:.1f}" if isinstance(value, Figure) else value
 
 
 def notes(found: Sequence[Sequence[Newcomers]]) -> list[str]:
@@ -92,7 +96,7 @@ def draw(found: Sequence[Sequence[Newcomers]], folder: Path) -> list[Path]:
     panels[0].set_ylabel("accuracy of newcomers, %", color=INK)
     system, splits = found[0][0].system, max(len(results) for results in found)
     figure.text(0.02, 0.94, "Who is wrong: large spread, or large doubt?", fontsize=14, fontweight="bold", color=INK)
-    facts = f"{system} · {splits} splits, strictly inductive · bars: standard deviation over splits"
+    facts = f"{system} · {splits} splits, strictly inductive · dotted: all newcomers"
     figure.text(0.02, 0.885, facts, fontsize=9.5, color=SOFT_INK)
     panels[-1].legend(frameon=False, fontsize=9, labelcolor=INK, loc="upper right")
     figure.subplots_adjust(left=0.085 if len(found) > 1 else 0.16, right=0.99, top=0.78, bottom=0.15, wspace=0.06)
@@ -103,6 +107,7 @@ def _draw_panel(axes: Any, results: Sequence[Newcomers], shown: Sequence[str]) -
     places = np.arange(4)
     overall = float(np.mean([100 * one.correct.mean() for one in results]))
     axes.axhline(overall, color=SOFT_INK, lw=0.8, ls=":", zorder=0)
+    signs_of_error: list[str] = []
     for index, measure in enumerate(shown):
         (_, aucs), *quarters = columns(results, measure)
         means, deviations = zip(*((np.mean(values), np.std(values)) for _, values in quarters), strict=True)
@@ -111,11 +116,9 @@ def _draw_panel(axes: Any, results: Sequence[Newcomers], shown: Sequence[str]) -
             places + shift, means, 0.36, yerr=deviations, color=PALETTE[index], ecolor=SOFT_INK,
             label=measure, error_kw={"lw": 0.9},
         )  # fmt: skip
-        axes.text(
-            0.02, 0.03 + 0.065 * (len(shown) - 1 - index), f"{measure}: AUC {np.mean(aucs):.0f}",
-            transform=axes.transAxes, fontsize=9, color=INK, bbox={"fc": PAPER, "ec": "none", "alpha": 0.85},
-        )  # fmt: skip
-    axes.set_title(results[0].dataset.capitalize(), fontsize=11, color=INK)
+        signs_of_error.append(f"{measure} {np.mean(aucs):.0f}" if aucs else measure)
+    title = f"{results[0].dataset.capitalize()} (AUC: {', '.join(signs_of_error)})"
+    axes.set_title(title, fontsize=10.5, color=INK)
     axes.set_facecolor(PAPER)
     axes.set_xticks(places, ["smallest\nquarter", "2nd", "3rd", "largest\nquarter"], fontsize=8.5, color=INK)
     axes.tick_params(colors=SOFT_INK, labelcolor=INK, length=0)
