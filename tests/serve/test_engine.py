@@ -15,7 +15,7 @@ from sanne.graph.csr import Graph
 from sanne.infer.embed import embed
 from sanne.model.artifact import Artifact
 from sanne.serve.engine import Engine
-from sanne.serve.nodes import Answer, NewNode
+from sanne.serve.nodes import NewNode
 
 GRAPH = graph_of("plain")
 
@@ -102,11 +102,8 @@ def test_what_is_shown_is_what_is_kept_and_what_is_found_after_a_restart(
 
 
 def test_an_answer_does_not_depend_on_what_is_computed_beside_it(engine: Engine) -> None:
-    alone = embed_one(engine, newcomer(3), explain=3, similar=3)
     groups = [[newcomer(i, i % 3, 1 + i % 4)] for i in range(20)]
-    together = engine.embed(groups, explain=[3] * 20, similar=[3] * 20)
-    beside = together[3]
-    # The same links in another group of the batch, under another number of links: the same walks.
+    beside = engine.embed(groups, explain=[3] * 20, similar=[3] * 20)[3]
     alone = embed_one(engine, groups[3][0], explain=3, similar=3)
     assert isinstance(beside, list)
     np.testing.assert_allclose(beside[0].vector, alone.vector, atol=1e-6)
@@ -363,6 +360,5 @@ def test_reads_from_other_threads_while_nodes_are_added(engine: Engine) -> None:
     for reader in readers:
         reader.join()
     assert not [item for item in seen if isinstance(item, BaseException)]
-    assert seen == sorted(seen) or len(readers) > 1
-    assert max(seen) <= GRAPH.num_nodes + 39
-    assert isinstance(engine.embed([[newcomer(99)]], explain=[0], similar=[0])[0][0], Answer)  # type: ignore[index]
+    assert GRAPH.num_nodes - 1 <= min(seen) <= max(seen) <= GRAPH.num_nodes + 39
+    assert len(engine.similar_to("p1", 200)) == GRAPH.num_nodes + 39

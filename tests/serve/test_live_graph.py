@@ -96,13 +96,13 @@ configs = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     directed=st.booleans(),
     weighted=st.booleans(),
     config=configs,
-    base=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), weights), max_size=12),
-    sequence=st.lists(changes, max_size=12),
+    base=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), weights), min_size=4, max_size=16),
+    sequence=st.lists(changes, min_size=2, max_size=12),
     guests=st.lists(links, max_size=3),
 )
 def test_any_sequence_of_changes_equals_the_graph_built_at_once(
@@ -158,6 +158,30 @@ def test_any_sequence_of_changes_equals_the_graph_built_at_once(
     before = walks_of(live, [node for node in starts if node < first])
     assert walks_of(live, starts, arcs, 0).tolist() == plain_walks(plain.graph(), config, starts).tolist()
     assert walks_of(live, [node for node in starts if node < first], arcs, 1).tolist() == before.tolist()
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("direction", ["both", "along", "against"])
+def test_arcs_in_both_directions_are_two_arcs(direction: Direction, weighted: bool) -> None:
+    config = WalkConfig(walk_length=6, direction=direction)
+    plain = Plain(directed=True, weighted=weighted)
+    for source, target in ((0, 1), (1, 0), (2, 0), (0, 3), (3, 4)):
+        plain.put(source, target, 2.0 if weighted else 1.0)
+    live = LiveGraph(plain.graph(), config, SEED)
+
+    plain.put(1, 0, 5.0 if weighted else 1.0)
+    live.connect({(1, 0): 5.0 if weighted else 1.0})
+    check_same(live, plain, config)
+
+    assert live.remove_links(0) == {0, 1, 3}
+    plain.drop(0, incoming=False)  # the arcs from 1 and 2 stay
+    check_same(live, plain, config)
+
+    live.connect({(0, 4): 1.0})
+    assert live.remove_node(0) == {1, 2, 4}
+    plain.drop(0, incoming=True)
+    plain.dead.add(0)
+    check_same(live, plain, config)
 
 
 def star(leaves: int) -> Graph:

@@ -1,7 +1,7 @@
 """The journal: what the engine was told, in order, in one LanceDB table; what was appended survives a kill.
 
-An append is one commit, whole or not at all, for all the requests that it holds (about 4 ms, whether for one row or
-for sixteen). Every commit leaves a small file and a list of all files; a thread in the background joins them.
+An append is one commit, whole or not at all, for all the requests that it holds. Every commit leaves a small file and
+a list of all files; a thread in the background joins them.
 """
 
 import datetime

@@ -19,7 +19,7 @@ from sanne.serve.vectors import EXACT_ROWS, LiveVectors
 logger = logging.getLogger(__name__)
 
 NAME = "search"
-_PROBES = 40  # partitions that a search reads; at 100,000 vectors 20 found all of the exact ten nearest
+_PROBES = 40  # partitions that a search reads; benchmarks/search.py says how many of the nearest it finds
 _ROWS_AT_ONCE = 65_536
 _HEADER = "search.json"
 
