@@ -8,6 +8,7 @@ Writes its part of benchmarks/results/serve.json. Without --model, Cora is fitte
 import argparse
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -36,6 +37,7 @@ OVERLOAD_SECONDS = 120.0
 OVERLOAD_FACTOR = 10
 OVERLOAD_CONNECTIONS = 500
 RECOVERY_SECONDS = 5.0
+_numbers = itertools.count(1)  # of newcomers: no id twice in a run
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,6 @@ class Newcomers:
         graph = load_dataset("cora")
         assert graph.features is not None or graph.texts is not None
         self._random = random.Random(0)
-        self._ready: list[bytes] = []
-        self._count = 0
         self._path = path
         self._nodes = [self._describe(graph, node) for node in range(graph.num_nodes)]
 
@@ -109,9 +109,8 @@ class Newcomers:
         return described
 
     def __call__(self) -> bytes:
-        self._count += 1
         node = self._random.choice(self._nodes)
-        return as_post(self._path, {"nodes": [{"id": -self._count, **node}]})
+        return as_post(self._path, {"nodes": [{"id": -next(_numbers), **node}]})
 
 
 def measure(server: Server, path: str, clients: int, seconds: float = MEASURED_SECONDS) -> dict[str, Any]:
