@@ -1,6 +1,6 @@
 """The page in a real browser, Debian's Chromium, against a running server: what a visitor does, and sees.
 
-SANNE_PAGE_PICTURE names a file for a picture of the page on Cora (docs/page.png was made so).
+SANNE_PAGE_PICTURE names a file for a picture of the page on Cora.
 """
 
 import os
