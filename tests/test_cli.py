@@ -27,6 +27,7 @@ TINY = {
     "batch_size": 32,
     "dim": 16,
     "num_heads": 2,
+    "cluster_sizes": 16,
     "cluster_seeds": 2,
 }
 SETS = [part for name, value in TINY.items() for part in ("--set", f"{name}={value}")]

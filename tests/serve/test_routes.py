@@ -228,13 +228,16 @@ def test_the_examples_of_the_description_work(client: httpx.Client) -> None:
     tried = []
     for path, methods in paths.items():
         for method, operation in methods.items():
+            asked = {}
             for parameter in operation.get("parameters", ()):
                 if parameter["in"] == "path":
                     path = path.replace("{" + parameter["name"] + "}", parameter["example"])
+                elif parameter["required"]:
+                    asked[parameter["name"]] = parameter["example"]
             body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
             if method == "delete" or (method == "put" and "example" not in body):
                 continue
-            answer = client.request(method, path, json=body.get("example"))
+            answer = client.request(method, path, params=asked, json=body.get("example"))
             assert answer.status_code == 200, (method, path, answer.text)
             tried.append((method, path))
     assert client.delete("/v1/nodes/new-node").status_code == 200  # the example of POST /v1/nodes

@@ -133,7 +133,7 @@ def test_a_checkpoint_with_a_part_missing_is_refused(tmp_path: Path) -> None:
     with safe_open(checkpoint, framework="pt") as file:
         metadata = file.metadata()
     tensors = load_file(checkpoint)
-    save_file({name: t for name, t in tensors.items() if "heads" not in name}, checkpoint, metadata=metadata)
+    save_file({name: t for name, t in tensors.items() if "correction" not in name}, checkpoint, metadata=metadata)
     with pytest.raises(InputError, match="not a whole checkpoint"):
         run(config, run=Run(checkpoint, resume=True))
 

@@ -43,6 +43,7 @@ NO_COLOUR = 2**16 - 1
 CLASSES_AT_MOST = 200  # named in the legend; rarer labels have no colour
 _FORMAT = 1
 _CLOUD = 24  # places tried around a newcomer, to show how far its spread reaches
+_PATIENCE = 20.0  # seconds for a layout to give up
 _NICE = 5  # the layout gives way to requests
 _OWN_PROCESS = 1000  # nodes; fewer are laid out within a second or two, which is less than a process takes to start
 
@@ -58,6 +59,10 @@ class Layout:
     classes: list[str]
     colouring: Colouring
     version: str  # another one for other points or colours
+
+
+class _GivenUpError(Exception):
+    """The server ends while a map is laid out."""
 
 
 class NodeMap:
@@ -79,6 +84,7 @@ class NodeMap:
         self._key = hashlib.sha256(drawn.tobytes() + f"{_FORMAT} {seed}".encode()).hexdigest()
         self._lock = threading.Lock()  # one placing at a time
         self._process: subprocess.Popen[str] | None = None
+        self._thread: threading.Thread | None = None
         self._closed = False
         self.total = len(vectors)
         self.progress: float | None = None  # of the t-SNE map that is being made
@@ -96,13 +102,16 @@ class NodeMap:
             logger.warning("%s; the map shows two principal axes instead", error)
             return
         self.progress = 0.0
-        threading.Thread(target=self._lay_out, name="sanne-map", daemon=True).start()
+        self._thread = threading.Thread(target=self._lay_out, name="sanne-map", daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
-        """Give up a layout that is under way."""
+        """Give up a layout that is under way, and wait: its compiled loops must not outlive the interpreter."""
         self._closed = True
         if self._process is not None:
             self._process.terminate()
+        if self._thread is not None:
+            self._thread.join(_PATIENCE)
 
     def place(self, vectors: Floats) -> tuple[Floats, Colours]:
         """Points and colours of newcomers; a newcomer has a colour only where communities are shown."""
@@ -167,6 +176,8 @@ class NodeMap:
                 np.save(part / "points.npy", points)
                 np.save(part / "communities.npy", communities)
                 (part / "map.json").write_text(json.dumps({"key": self._key, "count": len(points)}), encoding="utf-8")
+        except _GivenUpError:
+            pass
         except (OSError, SanneError) as error:
             logger.warning("the map could not be kept: %s", error)
         finally:
@@ -174,6 +185,8 @@ class NodeMap:
             shutil.rmtree(work, ignore_errors=True)
 
     def _report(self, share: float) -> None:
+        if self._closed:
+            raise _GivenUpError
         self.progress = share
 
     def _run(self, work: Path) -> bool:
@@ -187,7 +200,7 @@ class NodeMap:
             assert process.stdout is not None
             assert process.stderr is not None
             for line in process.stdout:
-                self._report(float(line))
+                self.progress = float(line)
             complaint = process.stderr.read().strip().splitlines()
         if process.returncode != 0 and not self._closed:
             logger.warning("the map could not be laid out: %s", complaint[-1] if complaint else process.returncode)

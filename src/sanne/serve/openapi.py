@@ -68,11 +68,12 @@ def _add_examples(paths: dict[str, Any], engine: Engine, ids: list[Any]) -> None
         ("/v1/edges", "post", edges),
         ("/v1/similar", "post", {"node": content, "k": 5}),
         ("/v1/refresh", "post", {"limit": 100}),
+        ("/v1/map/place", "post", {"nodes": [{"vector": [1.0] + [0.0] * (engine.dim - 1), "spread": 0.1}]}),
     ):
-        if example is not None:
+        if example is not None and path in paths:  # without its page a server has no map
             paths[path][method]["requestBody"]["content"]["application/json"]["example"] = example
     for methods in paths.values():
         for operation in methods.values():
             for parameter in operation.get("parameters", ()):
-                if parameter["name"] == "node_id" and ids:
+                if parameter["name"] in ("node_id", "q") and ids:
                     parameter["example"] = str(ids[0])
