@@ -298,7 +298,7 @@ def test_a_picture_for_the_docs(browser: Browser, cora: Graph, tmp_path: Path) -
         page.click("#open-add")
         page.fill("#add-id", "a new paper")
         page.fill("#add-body", "19, 81, 146, 315, 774, 877, 1194, 1247, 1274")
-        for name in ("1700", "1441"):
+        for name in ("633", "1862", "2582"):
             find(page, "#add-link", name, name)
         page.click("#add-preview")
         expect(page.locator(".verdict")).to_be_visible(timeout=WAIT)
