@@ -1,6 +1,8 @@
 """A small dataset that goes by the name of Cora, and systems whose scores and costs are known beforehand."""
 
+import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -9,9 +11,12 @@ import pytest
 
 from planted import planted_graph
 from sanne.baselines.interface import Snapshot
+from sanne.cli import main
 from sanne.datasets import Splits, seeded_splits
 from sanne.experiments import runs, systems
 from sanne.graph.csr import Graph, IntArray
+
+Run = Callable[..., tuple[int, str, str]]
 
 GRAPH = planted_graph(3, 40)
 assert GRAPH.labels is not None
@@ -103,3 +108,17 @@ def small_cora(monkeypatch: pytest.MonkeyPatch) -> Iterator[Splits]:
     yield SPLITS
     runs.data_of.cache_clear()
     runs.graph_of.cache_clear()
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command in this process; exit code, stdout, stderr."""
+
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["sanne", "reproduce", *arguments, "--out", str(tmp_path / "results")])
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        return int(end.value.code or 0), said.out, said.err
+
+    return call

@@ -1,33 +1,14 @@
 """`sanne reproduce` as a user meets it."""
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fakes import Fake, small_cora
+from fakes import Fake, Run, run, small_cora
 
-from sanne.cli import main
 from sanne.datasets import Splits
 
-__all__ = ["small_cora"]
-
-Run = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command in this process; exit code, stdout, stderr."""
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["sanne", "reproduce", *arguments, "--out", str(tmp_path / "results")])
-        with pytest.raises(SystemExit) as end:
-            main()
-        said = capsys.readouterr()
-        return int(end.value.code or 0), said.out, said.err
-
-    return call
+__all__ = ["run", "small_cora"]
 
 
 def test_table_2_comes_as_text_json_and_files(run: Run, small_cora: Splits, tmp_path: Path) -> None:

@@ -1,18 +1,15 @@
 """The tasks beside the paper's tables, end to end on small planted graphs."""
 
 import json
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from fakes import GRAPH, SPLITS, Fake, small_cora
+from fakes import GRAPH, SPLITS, Fake, Run, run, small_cora
 
 from planted import TINY, planted_graph
-from sanne.cli import main
 from sanne.config import RECIPES, Config
 from sanne.datasets import Splits
 from sanne.errors import InputError
@@ -22,9 +19,7 @@ from sanne.experiments.report import write_report
 from sanne.experiments.task_runs import TaskCell, fill_tasks
 from sanne.graph.csr import Graph
 
-__all__ = ["small_cora"]
-
-Run = Callable[..., tuple[int, str, str]]
+__all__ = ["run", "small_cora"]
 
 
 def groups_graph() -> Graph:
@@ -41,20 +36,6 @@ def tiny(small_cora: Splits, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small graphs by the names of the real ones, and a recipe `best` that trains in no time."""
     monkeypatch.setattr(runs, "load_dataset", lambda name: groups_graph() if name == "blogcatalog" else GRAPH)
     monkeypatch.setitem(RECIPES, "best", Config().replace(**(TINY | {"epochs": 1, "steps_per_epoch": 3})))
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command in this process; exit code, stdout, stderr."""
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["sanne", "reproduce", *arguments, "--out", str(tmp_path / "results")])
-        with pytest.raises(SystemExit) as end:
-            main()
-        said = capsys.readouterr()
-        return int(end.value.code or 0), said.out, said.err
-
-    return call
 
 
 def files(folder: Path) -> dict[str, dict[str, Any]]:

@@ -38,10 +38,8 @@ def links(
 ) -> None:
     """Link prediction: held-out edges against non-edges (AUC, AP, MRR, Hits); also ca-astroph, without attributes."""
     from sanne.experiments import links as task
-    from sanne.experiments.task_runs import chosen
 
-    datasets = chosen(dataset, task.DATASETS, "dataset")
-    cells = task.make_cells(_systems(model, task.SYSTEMS, recipe), datasets, parse_settings(settings))
+    cells = _cells(task, dataset, model, recipe, settings)
     errors = _fill(cells, out, jobs, budget, seeds)
     _show(task, task.load(out), out, as_json, errors)
 
@@ -59,10 +57,8 @@ def communities(
 ) -> None:
     """Community extraction: k-means on vectors, compared with classes (NMI, ARI) and graph (modularity)."""
     from sanne.experiments import communities as task
-    from sanne.experiments.task_runs import chosen
 
-    datasets = chosen(dataset, task.DATASETS, "dataset")
-    cells = task.make_cells(_systems(model, task.SYSTEMS, recipe), datasets, parse_settings(settings))
+    cells = _cells(task, dataset, model, recipe, settings)
     errors = _fill(cells, out, jobs, None, seeds)
     _show(task, task.load(out), out, as_json, errors)
 
@@ -100,10 +96,8 @@ def neighbours(
     """Accuracy of newcomers by the number of neighbours that were there before them (0, 1, 2, 3+)."""
     from sanne.experiments import neighbours as task
     from sanne.experiments import newcomers
-    from sanne.experiments.task_runs import chosen
 
-    datasets = chosen(dataset, newcomers.DATASETS, "dataset")
-    cells = newcomers.make_cells(_systems(model, newcomers.SYSTEMS, recipe), datasets, parse_settings(settings))
+    cells = _cells(newcomers, dataset, model, recipe, settings)
     errors = _fill(cells, out, jobs, None, splits)
     _show(task, newcomers.load(out), out, as_json, errors)
 
@@ -121,13 +115,11 @@ def spread(
     """Are newcomers with a large spread wrong more often? Accuracy by quarters, and a picture."""
     from sanne.experiments import newcomers
     from sanne.experiments import spread as task
-    from sanne.experiments.task_runs import chosen
     from sanne.plot import matplotlib_figure
 
     matplotlib_figure()  # what is missing is said before anything is trained
     system = f"sanne-{recipe}"
-    datasets = chosen(dataset, newcomers.DATASETS, "dataset")
-    cells = newcomers.make_cells([system], datasets, parse_settings(settings))
+    cells = _cells(newcomers, dataset, system, recipe, settings)
     errors = _fill(cells, out, jobs, None, splits)
     found = task.of_system(newcomers.load(out), system)
     if found:
@@ -150,6 +142,17 @@ def tasks(
     blogcatalog(model=model, recipe=recipe, budget=budget, jobs=jobs, out=out, settings=settings)
     neighbours(model=model, recipe=recipe, jobs=jobs, out=out, settings=settings)
     spread(recipe=recipe, jobs=jobs, out=out, settings=settings)
+
+
+def _cells(
+    task: Any, dataset: str | None, model: str | None, recipe: str, settings: list[str] | None
+) -> "list[TaskCell]":
+    """The cells of a task that a command line asks for."""
+    from sanne.experiments.task_runs import chosen
+
+    datasets = chosen(dataset, task.DATASETS, "dataset")
+    cells: list[TaskCell] = task.make_cells(_systems(model, task.SYSTEMS, recipe), datasets, parse_settings(settings))
+    return cells
 
 
 def _systems(model: str | None, default: Sequence[str], recipe: str) -> list[str]:

@@ -11,7 +11,7 @@ from sanne.errors import InputError
 from sanne.evaluate.multi_label import indicator_array, score_multilabel
 from sanne.experiments.runs import graph_of
 from sanne.experiments.table_formats import Block
-from sanne.experiments.task_runs import Measured, Parts, TaskCell, stored
+from sanne.experiments.task_runs import Measured, Parts, TaskCell, stored, task_cells
 from sanne.experiments.task_tables import Column, figures_block, records, seconds_of, seeds_words, tried_words
 from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.graph.split import hide_nodes
@@ -87,9 +87,9 @@ def _marks(graph: Graph) -> Any:
 def make_cells(systems: Sequence[str], changes: dict[str, Any] | None = None) -> list[TaskCell]:
     """Two cells for every system: nodes that were there, and nodes that came."""
     return [
-        TaskCell(task, system, DATASET, measure, SEEDS, changes or {})
+        cell
         for task, measure in ((PRESENT, measure_present), (NEW, measure_new))
-        for system in systems
+        for cell in task_cells(task, measure, SEEDS, systems, [DATASET], changes)
     ]
 
 

@@ -12,7 +12,7 @@ from sanne.experiments.links import SYSTEMS as SYSTEMS
 from sanne.experiments.result_files import DATASETS as DATASETS
 from sanne.experiments.runs import graph_of
 from sanne.experiments.table_formats import Block
-from sanne.experiments.task_runs import Measured, TaskCell, stored
+from sanne.experiments.task_runs import Measured, TaskCell, stored, task_cells
 from sanne.experiments.task_tables import Column, figures_block, records, seconds_of, seeds_words
 from sanne.graph.csr import FloatArray
 
@@ -38,9 +38,7 @@ def make_cells(
     systems: Sequence[str], datasets: Sequence[str] = DATASETS, changes: dict[str, Any] | None = None
 ) -> list[TaskCell]:
     """A cell for every dataset and system."""
-    return [
-        TaskCell(NAME, system, dataset, measure, SEEDS, changes or {}) for dataset in datasets for system in systems
-    ]
+    return task_cells(NAME, measure, SEEDS, systems, datasets, changes)
 
 
 def load(out: Path) -> list[list[dict[str, Any]]]:

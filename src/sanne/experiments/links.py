@@ -13,7 +13,7 @@ from sanne.errors import InputError
 from sanne.evaluate.link_prediction import LinkScores, Similarity, learn_weights, score_links
 from sanne.experiments.runs import graph_of
 from sanne.experiments.table_formats import Block
-from sanne.experiments.task_runs import Measured, TaskCell, stored
+from sanne.experiments.task_runs import Measured, TaskCell, stored, task_cells
 from sanne.experiments.task_tables import Column, figures_block, records, seconds_of, seeds_words, tried_words
 from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.graph.split import hold_out_edges, non_edges
@@ -92,9 +92,7 @@ def make_cells(
     systems: Sequence[str], datasets: Sequence[str] = DATASETS, changes: dict[str, Any] | None = None
 ) -> list[TaskCell]:
     """A cell for every dataset and system."""
-    return [
-        TaskCell(NAME, system, dataset, measure, SEEDS, changes or {}) for dataset in datasets for system in systems
-    ]
+    return task_cells(NAME, measure, SEEDS, systems, datasets, changes)
 
 
 def load(out: Path) -> list[list[dict[str, Any]]]:
@@ -116,12 +114,8 @@ def blocks(found: Sequence[Sequence[dict[str, Any]]]) -> list[Block]:
         mine = [results for results in found if results[0]["dataset"] == dataset]
         edges = mine[0][0]["parts"]["test"]["edges"]
         title = f"{dataset.capitalize()}: {edges:,} edges among as many non-edges"
-        tables.append(figures_block(title, "", [(_label(results), columns(results)) for results in mine]))
+        tables.append(figures_block(title, "", [(results[0]["system"], columns(results)) for results in mine]))
     return tables
-
-
-def _label(results: Sequence[dict[str, Any]]) -> str:
-    return str(results[0]["system"])
 
 
 def notes(found: Sequence[Sequence[dict[str, Any]]]) -> list[str]:

@@ -13,7 +13,7 @@ from sanne.evaluate.node_classification import Prediction
 from sanne.experiments.protocol import classes, inductive
 from sanne.experiments.result_files import DATASETS as DATASETS
 from sanne.experiments.runs import data_of
-from sanne.experiments.task_runs import Measured, TaskCell, stored
+from sanne.experiments.task_runs import Measured, TaskCell, stored, task_cells
 from sanne.graph.csr import Graph, IntArray
 
 NAME = "newcomers"
@@ -78,11 +78,7 @@ def make_cells(
     changes: dict[str, Any] | None = None,
 ) -> list[TaskCell]:
     """A cell for every dataset and system."""
-    return [
-        TaskCell(NAME, system, dataset, measure, tuple(range(NUM_SPLITS)), changes or {})
-        for dataset in datasets
-        for system in systems
-    ]
+    return task_cells(NAME, measure, range(NUM_SPLITS), systems, datasets, changes)
 
 
 def load(out: Path) -> list[list[Newcomers]]:

@@ -47,6 +47,22 @@ class TaskCell:
         return f"{self.task}: {self.system}, {self.dataset}"
 
 
+def task_cells(
+    task: str,
+    measure: Measure,
+    numbers: Sequence[int],
+    systems: Sequence[str],
+    datasets: Sequence[str],
+    changes: dict[str, Any] | None,
+) -> list[TaskCell]:
+    """A cell for every dataset and system; `changes` are settings of SANNE recipes."""
+    return [
+        TaskCell(task, system, dataset, measure, tuple(numbers), changes or {})
+        for dataset in datasets
+        for system in systems
+    ]
+
+
 @dataclass(frozen=True)
 class TaskPiece:
     """One seed or split of a cell, from the first candidate that was not tried yet."""
