@@ -38,16 +38,40 @@ def softmax(scores: Any) -> Any:
     return shifted / shifted.sum(axis=1, keepdims=True)
 
 
-def test_vectors_have_length_one_and_every_clustering_the_same_share() -> None:
+def test_before_the_common_part_goes_every_clustering_has_the_same_share() -> None:
     model, objective, config = student()
     assert objective.group_sizes == [3, 3, 5, 5] * 2
     assert model.vector_dim == 32
-    vectors = model.eval()(batch(config)[0])
+    vectors = model.eval()(batch(config)[0]) + objective.common
     assert vectors.shape == (64, 32)
     assert (vectors >= 0).all()
-    assert torch.allclose(vectors.norm(dim=1), torch.ones(64), atol=1e-5)
     parts = torch.stack([part.square().sum(dim=1) for part in vectors.split(objective.group_sizes, 1)])
     assert torch.allclose(parts, torch.full_like(parts, 1 / 8), atol=1e-5)
+
+
+def test_vectors_are_free_of_what_the_teachers_assignments_have_in_common() -> None:
+    model, objective, config = student()
+    objective.teacher = teacher = Teacher(GRAPH.adjacency(), FEATURES, config.objective, seed=0)
+    objective.start_from_teacher()
+    scores = teacher.logits(torch.arange(GRAPH.num_nodes)).split(objective.group_sizes, 1)
+    roots = np.sqrt(np.concatenate([softmax(part.numpy()) for part in scores], axis=1) / 8)
+    assert np.allclose(objective.common, roots.mean(axis=0), atol=1e-5)
+    with torch.no_grad():
+        vectors = model.eval()(batch(config)[0])
+    apart = torch.nn.functional.normalize(vectors, dim=1)
+    together = torch.nn.functional.normalize(vectors + objective.common, dim=1)
+    assert (apart @ apart.T).mean() < 0.2 < 0.6 < (together @ together.T).mean()
+
+
+def test_the_mean_of_a_large_graph_is_that_of_a_sample() -> None:
+    _, _, config = student()
+    teacher = Teacher(GRAPH.adjacency(), FEATURES, config.objective, seed=0)
+    assert teacher.some_nodes(1000, seed=0).tolist() == list(range(GRAPH.num_nodes))
+    some = teacher.some_nodes(30, seed=0)
+    assert len(set(some.tolist())) == 30
+    assert some.max() < GRAPH.num_nodes
+    assert torch.equal(some, teacher.some_nodes(30, seed=0))
+    assert not torch.equal(some, teacher.some_nodes(30, seed=1))
 
 
 def test_there_is_no_table_so_the_model_does_not_grow_with_the_graph() -> None:
@@ -144,12 +168,12 @@ def test_the_start_reads_a_walk_as_the_teacher_would_read_its_weighted_mean(dim:
     objective.teacher = Teacher(GRAPH.adjacency(), FEATURES, config.objective, seed=0)
     features, drawn = batch(config)
     cold = objective.loss(model.encoder, features, drawn).item()
-    objective.start_at_centres()
+    objective.start_from_teacher()
     assert objective.loss(model.encoder, features, drawn).item() < cold - 0.05
     means = torch.nn.functional.normalize((restart_weights(5, 0.2)[:, None] * features).sum(dim=1), dim=1)
     scores = config.objective.sharpness * means @ objective.teacher.centres.T
     expected = torch.cat([part.softmax(1) for part in scores.split(objective.group_sizes, 1)], dim=1) / 8
-    assert torch.allclose(model.eval()(features).square(), expected, atol=1e-5)
+    assert torch.allclose((model.eval()(features) + objective.common).square(), expected, atol=1e-5)
 
 
 def test_many_untrained_walks_come_to_the_teachers_smoothing() -> None:
@@ -197,6 +221,10 @@ def test_doubt_is_what_the_largest_shares_leave() -> None:
     model = WalkModel(config, width=12, num_nodes=9, seed=0)
     sure = np.sqrt(np.array([[1, 0, 0, 0, 0, 0, 1, 0]]) / 2).astype(np.float32)
     torn = np.sqrt(np.array([[0.5, 0.5, 0, 0, 0.25, 0.25, 0.25, 0.25]]) / 2).astype(np.float32)
-    assert model.doubt(np.concatenate([sure, torn])) == pytest.approx([0.0, 1 - (0.5 + 0.25) / 2])
+    wanted = pytest.approx([0.0, 1 - (0.5 + 0.25) / 2])
+    assert model.doubt(np.concatenate([sure, torn])) == wanted
+    assert isinstance(model.objective, ClusterDistillation)
+    model.objective.common.fill_(0.2)
+    assert model.doubt(np.concatenate([sure, torn]) - np.float32(0.2)) == wanted
     table = WalkModel(tiny_config(objective="neighbours"), width=12, num_nodes=9, seed=0)
     assert table.doubt(sure) is None

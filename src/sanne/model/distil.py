@@ -16,8 +16,10 @@ from sanne.config import ObjectiveConfig
 from sanne.graph.csr import Adjacency, FloatArray
 from sanne.model.encoder import WalkEncoder
 from sanne.model.teacher import cluster_centres, smooth
-from sanne.seeds import torch_stream
+from sanne.seeds import numpy_stream, torch_stream
 from sanne.walks.batches import Batch
+
+_NODES_OF_THE_MEAN = 10_000  # enough to know what assignments have in common
 
 
 class Teacher:
@@ -42,6 +44,13 @@ class Teacher:
         """The centres of all clusterings, (sum of cluster sizes, width), rows of length one."""
         return torch.cat([centres for _, centres in self._scales])
 
+    def some_nodes(self, count: int, seed: int) -> Tensor:
+        """All nodes, or so many of them drawn by chance."""
+        total = len(self.visit_weights)
+        if total <= count:
+            return torch.arange(total)
+        return torch.from_numpy(numpy_stream(seed, "common").choice(total, count, replace=False))
+
     def logits(self, nodes: Tensor) -> Tensor:
         """Sharpened cosines to all centres, (B, sum of cluster sizes)."""
         return torch.cat(
@@ -51,14 +60,17 @@ class Teacher:
 
 
 class ClusterDistillation(nn.Module):
-    """Soft assignments of a walk's weighted mean, corrected by the encoder; their square roots are the vectors.
+    """Soft assignments of a walk's weighted mean, corrected by the encoder; vectors are made of their square roots.
 
     A position weighs less the later it comes and the more neighbours its node has, so that the mean over walks is
     the teacher's own smoothing. Before the first step a walk is assigned by its mean's cosines to the teacher's
     centres, and what is left to learn is a correction.
+
+    The assignments of all nodes have much in common. Their mean is taken off, so that cosines tell nodes apart.
     """
 
     position_weights: Tensor
+    common: Tensor
 
     def __init__(self, width: int, dim: int, walk_length: int, config: ObjectiveConfig, seed: int) -> None:
         super().__init__()
@@ -75,13 +87,16 @@ class ClusterDistillation(nn.Module):
         nn.init.zeros_(self.correction.weight)
         nn.init.zeros_(self.correction.bias)
         self.register_buffer("position_weights", restart_weights(walk_length, config.restart), persistent=False)
+        self.register_buffer("common", torch.zeros(self.num_assigned))
         self.teacher: Teacher | None = None  # set for training only
 
     @torch.no_grad()
-    def start_at_centres(self) -> None:
-        """Take over the teacher's centres."""
+    def start_from_teacher(self) -> None:
+        """Take over the teacher's centres, and what its assignments have in common."""
         assert self.teacher is not None, "the teacher is set before training"
         self.centres.copy_(self.config.sharpness * self.teacher.centres)
+        nodes = self.teacher.some_nodes(_NODES_OF_THE_MEAN, self.seed)
+        self.common.copy_(self._roots(self.teacher.logits(nodes)).mean(dim=0))
 
     def loss(self, encoder: WalkEncoder, features: Tensor, batch: Batch) -> Tensor:
         """Cross-entropy with the teacher's assignments, mean over clusterings and walks; `features` (B, N, width)."""
@@ -102,13 +117,12 @@ class ClusterDistillation(nn.Module):
         return len(batch.walks)
 
     def read(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
-        """A vector per walk (B, vector_dim): square roots of the predicted assignments, of length one altogether.
+        """A vector per walk (B, vector_dim): square roots of the predicted assignments, less what all have in common.
 
         With `features_beside`, then the weighted mean of its features.
         """
         mean = self._mean(features)
-        groups = self._logits(encoder, features, mean).split(self.group_sizes, 1)
-        assigned = torch.cat([group.softmax(1).sqrt() for group in groups], dim=1) / len(groups) ** 0.5
+        assigned = self._roots(self._logits(encoder, features, mean)) - self.common
         if not self.features_beside:
             return assigned
         return torch.cat([assigned, mean], dim=1)
@@ -119,7 +133,8 @@ class ClusterDistillation(nn.Module):
         Whether walks disagree or each of them is undecided, the shares spread out. The spread over walks sees only
         the first, and a node without neighbours has but one walk.
         """
-        groups = np.split(vectors[:, : self.num_assigned] ** 2, np.cumsum(self.group_sizes)[:-1], axis=1)
+        roots = vectors[:, : self.num_assigned] + self.common.cpu().numpy()
+        groups = np.split(roots**2, np.cumsum(self.group_sizes)[:-1], axis=1)
         largest = [group.max(axis=1) / np.maximum(group.sum(axis=1), 1e-12) for group in groups]
         result: FloatArray = (1 - np.mean(largest, axis=0)).astype(np.float32)
         return result
@@ -140,6 +155,11 @@ class ClusterDistillation(nn.Module):
         read = torch.einsum("t,btd->bd", self.position_weights, encoder(features))
         logits: Tensor = F.linear(F.normalize(mean, dim=1), self.centres) + self.correction(read)
         return logits
+
+    def _roots(self, logits: Tensor) -> Tensor:
+        """Square roots of the assignments, (B, num_assigned), rows of length one."""
+        groups = logits.split(self.group_sizes, 1)
+        return torch.cat([group.softmax(1).sqrt() for group in groups], dim=1) / len(groups) ** 0.5
 
     def _hide(self, features: Tensor, batch: Batch) -> Tensor:
         """Zero the features of a random share of the walk positions."""

@@ -64,7 +64,7 @@ def train(
     teacher = None
     if isinstance(objective, ClusterDistillation):
         objective.teacher = teacher = Teacher(adjacency, features, config.objective, seed)
-        objective.start_at_centres()
+        objective.start_from_teacher()
     stream = WalkStream(adjacency, config.walks, config.train, seed=seed, share=processes.rank, shares=processes.size)
     optimisers = make_optimisers(model, config.train)
     progress, best = Progress(), dict[str, Tensor]()
