@@ -196,6 +196,7 @@ class ServeConfig:
     max_batch_nodes: int = 64  # computed together
     max_queue_nodes: int = 256  # waiting; more are answered 429 ...
     max_queue_seconds: float = 2.0  # ... as are those who would wait longer than this, on a slow machine
+    max_refusals: int = 200  # answered 429 in a second; what is beyond waits for its turn, a second at most
     max_open_bodies: int = 256
     max_open_bytes: int = 64 * 2**20  # held by bodies that are not yet whole
     # connections

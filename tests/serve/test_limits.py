@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sanne.config import ServeConfig
-from sanne.serve.limits import Guard, OpenBodies, json_depth
+from sanne.serve.limits import Guard, OpenBodies, Pace, json_depth
 from sanne.serve.refusals import Refusal, busy
 
 JSON = st.recursive(
@@ -179,6 +179,28 @@ def test_deep_nesting_is_refused_before_it_is_parsed() -> None:
         assert refused.error["code"] == "json_too_deep"
 
     asyncio.run(main())
+
+
+def test_few_are_refused_at_once_and_many_one_after_the_other() -> None:
+    async def check() -> None:
+        loop = asyncio.get_running_loop()
+        pace = Pace(20, longest=0.4)
+        began = loop.time()
+        await pace.turn()
+        assert loop.time() - began < 0.04
+        waited: list[float] = []
+
+        async def one() -> None:
+            await pace.turn()
+            waited.append(loop.time() - began)
+
+        await asyncio.gather(*(one() for _ in range(30)))
+        assert waited == sorted(waited)
+        assert waited[0] >= 0.04  # the first of them comes a twentieth of a second after the one before
+        assert waited[5] - waited[0] >= 0.2
+        assert waited[-1] < 2  # nobody waits longer than the longest, however many there are
+
+    asyncio.run(check())
 
 
 def test_a_full_queue_is_said_before_the_body_is_read() -> None:

@@ -112,6 +112,26 @@ class OpenBodies:
         return Refusal(408, "body_too_slow", f"the body took {how}: send all of it within {limit}")
 
 
+class Pace:
+    """Gives everyone a turn, so many in a second.
+
+    Clients that ask again as soon as they are refused would otherwise have the server do nothing but refuse.
+    """
+
+    def __init__(self, turns_a_second: int, longest: float = 1.0) -> None:
+        self._between = 1 / turns_a_second
+        self._longest = longest  # seconds that anyone waits
+        self._next = 0.0
+
+    async def turn(self) -> None:
+        """Wait for one's turn; no wait at all while few ask."""
+        now = asyncio.get_running_loop().time()
+        mine = min(max(self._next, now), now + self._longest)
+        self._next = mine + self._between
+        if mine > now:
+            await asyncio.sleep(mine - now)
+
+
 def _declared_length(scope: Scope) -> int:
     for name, value in scope["headers"]:
         if name == b"content-length":
@@ -146,6 +166,7 @@ class Guard:
         self._config = config
         self._bodies = bodies
         self._full = full
+        self._refusals = Pace(config.max_refusals)
         self._token = None if token is None else token.encode()
         self._free = frozenset(free)
 
@@ -178,6 +199,7 @@ class Guard:
         if scope["method"] not in _METHODS_WITH_BODY:
             return receive
         if (refusal := self._full()) is not None:  # before anything is read: an answer that costs little
+            await self._refusals.turn()
             raise refusal
         body = await self._bodies.read(scope, receive)
         limit = self._config.max_json_depth
