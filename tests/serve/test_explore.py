@@ -63,8 +63,15 @@ def test_a_node_that_is_added_arrives_on_the_map_and_is_found(client: httpx.Clie
     found = client.get("/v1/search", params={"q": "arrival/"}).json()
     assert [hit["id"] for hit in found["nodes"]] == [node["id"]]
     assert client.get("/v1/map/arrivals", params={"after": before + 1}).json()["nodes"] == []
+    assert node["id"] not in client.get("/v1/map/deleted").json()
     client.delete("/v1/nodes/arrival/1 of many")
-    assert client.get("/v1/map").json()["arrived"] == before + 1
+    after = client.get("/v1/map").json()
+    assert after["arrived"] == before + 1
+    assert after["deleted"] == info["deleted"] + 1
+    assert node["id"] in client.get("/v1/map/deleted").json()
+    client.post("/v1/nodes", json={"nodes": [node]})
+    assert node["id"] not in client.get("/v1/map/deleted").json()  # another has its id now
+    client.delete("/v1/nodes/arrival/1 of many")
 
 
 def test_places_have_a_reach_by_their_spread(client: httpx.Client, info: dict[str, Any]) -> None:

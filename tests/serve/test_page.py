@@ -257,6 +257,20 @@ def test_nodes_that_others_add_arrive_by_themselves(visit: Visit, site: RunningS
     expect_chosen(page, "from elsewhere")
 
 
+def test_a_node_that_others_delete_goes_from_the_map_by_itself(visit: Visit, site: RunningServer) -> None:
+    page = visit.settled()
+    points, facts = page.locator("#points"), page.locator("#facts")
+    before, words = points.screenshot(), facts.text_content() or ""
+    site.client.post("/v1/nodes", json={"nodes": [{"id": "short stay", "text": "genes", "links": ["paper-21"]}]})
+    expect(facts).not_to_have_text(words, timeout=WAIT)
+    page.wait_for_timeout(300)
+    assert points.screenshot() != before
+    site.client.delete("/v1/nodes/short stay")
+    expect(facts).to_contain_text("deleted", timeout=WAIT)
+    page.wait_for_timeout(300)
+    assert points.screenshot() == before
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_on_a_phone(browser: Browser, site: RunningServer, scheme: Any) -> None:
     visit = Visit(browser, site.url, viewport={"width": 360, "height": 700}, has_touch=True, color_scheme=scheme)

@@ -166,6 +166,19 @@ class Engine:
             )
 
     @property
+    def num_gone(self) -> int:
+        """How many nodes were deleted."""
+        alive = self._state.graph.alive
+        return len(alive) - int(np.count_nonzero(alive))
+
+    def gone(self) -> list[NodeId]:
+        """The ids of deleted nodes that nobody has taken since."""
+        with self._lock:
+            ids = self._state.ids
+            names = [ids.name(number) for number in np.flatnonzero(~self._state.graph.alive).tolist()]
+            return [name for name in dict.fromkeys(names) if ids.find(name) < 0]
+
+    @property
     def num_arrived(self) -> int:
         """How many nodes were added since the fit, those that are gone again included."""
         return self._state.graph.num_slots - self._state.graph.base.num_nodes

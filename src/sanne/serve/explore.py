@@ -42,6 +42,7 @@ class MapInfo(BaseModel):
     classes: list[str] = Field(description="What the colours mean.")
     no_colour: int = Field(description="The colour of a node that has none.")
     arrived: int = Field(description="Nodes that were added since the map's own, whether still there or not.")
+    deleted: int = Field(description="Nodes that were deleted; which ones: /v1/map/deleted.")
     reads: Literal["text", "features", "links"] = Field(description="What the model reads of a node.")
     feature_width: int | None = Field(description="Numbers in a row of features.")
 
@@ -148,6 +149,7 @@ class Explorer:
                 "classes": layout.classes,
                 "no_colour": NO_COLOUR,
                 "arrived": self.engine.num_arrived,
+                "deleted": self.engine.num_gone,
                 "reads": self.engine.reads,
                 "feature_width": self.engine.feature_width,
             }
@@ -220,6 +222,11 @@ class Explorer:
             body = await read(lambda: self.arrivals(after))
             return Response(body, media_type="application/json", headers=_NOT_KEPT)
 
+        async def deleted() -> Response:
+            """The ids of nodes that are on the map no more."""
+            body = await read(lambda: to_json(self.engine.gone()))
+            return Response(body, media_type="application/json", headers=_NOT_KEPT)
+
         async def place(request: PlaceQuery) -> Response:
             """Where vectors would stand on the map."""
             return Response(await read(lambda: self.place(request)), media_type="application/json")
@@ -234,6 +241,7 @@ class Explorer:
             ("GET", "/v1/map", info, MapInfo),
             ("GET", "/v1/map/ids", ids, list[str | int]),
             ("GET", "/v1/map/arrivals", arrivals, Arrivals),
+            ("GET", "/v1/map/deleted", deleted, list[str | int]),
             ("POST", "/v1/map/place", place, Places),
             ("GET", "/v1/search", find, FoundNodes),
         ):

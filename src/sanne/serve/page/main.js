@@ -28,6 +28,7 @@ const legend = new Legend(nodes, () => { nodes.mark(); scatter?.setFlags(nodes);
 let scatter = null;
 let info = null;
 let arrived = 0; // newcomers that were asked for so far
+let deleted = 0; // nodes that were deleted, as far as the map shows it
 let share = 1; // of the points, drawn while the map moves
 let moved = 1; // from the map before (0) to this one (1)
 let opener = null; // what had the focus before the panel opened
@@ -107,6 +108,7 @@ function tell() {
   const came = nodes.count - nodes.own;
   const parts = [info.drawn < info.total ? `${number(info.drawn)} of ${number(info.total)} nodes` : `${number(info.total)} nodes`];
   if (came) parts.push(`${number(came)} new`);
+  if (info.deleted) parts.push(`${number(info.deleted)} deleted`);
   byId("facts").textContent = parts.join(" · ");
   if (!scatter) notice("This browser cannot draw the map (it has no WebGL 2). Search and details work without it.", { large: true });
   else if (info.progress !== null) notice("Laying out the map. Until then, a plain one.", { progress: info.progress });
@@ -126,6 +128,7 @@ async function start() {
   }
   tell();
   await follow();
+  await forget();
   openFromAddress();
   setTimeout(lookAgain, LOOK_AGAIN);
 }
@@ -177,6 +180,16 @@ async function follow(pulse = false) {
   }
 }
 
+// Deletions since the last look.
+async function forget() {
+  if (info.deleted === deleted) return;
+  nodes.setGone(await getJson("v1/map/deleted"));
+  deleted = info.deleted;
+  scatter?.setFlags(nodes);
+  legend.show(info.colouring);
+  redraw();
+}
+
 async function lookAgain() {
   if (document.visibilityState === "visible") {
     try {
@@ -185,6 +198,7 @@ async function lookAgain() {
       if (info.version !== version) await loadPoints();
       tell();
       await follow(true);
+      await forget();
     } catch (error) {
       notice(error.message);
     }

@@ -21,6 +21,7 @@ export class Nodes {
     this.own = 0; // without newcomers
     this.hidden = new Set(); // colours that the legend has switched off
     this.stand = null; // rows that stand out, or null for all alike
+    this.gone = new Set(); // ids, as text, of nodes that were deleted
   }
 
   setIds(ids) {
@@ -72,6 +73,12 @@ export class Nodes {
     return arrivals.map((node) => this.rows.get(String(node.id)));
   }
 
+  // Deleted nodes are drawn no more, and cannot be hit.
+  setGone(ids) {
+    this.gone = new Set(ids.map(String));
+    this.mark();
+  }
+
   row(id) {
     return this.rows.get(String(id));
   }
@@ -100,7 +107,7 @@ export class Nodes {
 
   mark() {
     for (let row = 0; row < this.count; row += 1) {
-      if (this.hidden.has(this.colours[row])) this.flags[row] = HIDDEN;
+      if (this.hidden.has(this.colours[row]) || (this.gone.size && this.gone.has(String(this.ids[row])))) this.flags[row] = HIDDEN;
       else if (this.stand === null) this.flags[row] = SHOWN;
       else this.flags[row] = this.stand.has(row) ? BRIGHT : DIMMED;
     }
@@ -108,7 +115,10 @@ export class Nodes {
 
   counts() {
     const counts = new Map();
-    for (let row = 0; row < this.count; row += 1) counts.set(this.colours[row], (counts.get(this.colours[row]) ?? 0) + 1);
+    for (let row = 0; row < this.count; row += 1) {
+      if (this.gone.size && this.gone.has(String(this.ids[row]))) continue;
+      counts.set(this.colours[row], (counts.get(this.colours[row]) ?? 0) + 1);
+    }
     return counts;
   }
 
