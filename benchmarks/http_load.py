@@ -14,13 +14,15 @@ import numpy as np
 def as_post(path: str, body: Any) -> bytes:
     """A request, ready to be sent."""
     content = json.dumps(body).encode()
-    head = f"POST {path} HTTP/1.1\r\nhost: server\r\ncontent-type: application/json\r\ncontent-length: {len(content)}"
+    head = (
+        f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(content)}"
+    )
     return head.encode() + b"\r\n\r\n" + content
 
 
 def as_get(path: str) -> bytes:
     """A request, ready to be sent."""
-    return f"GET {path} HTTP/1.1\r\nhost: server\r\n\r\n".encode()
+    return f"GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n".encode()
 
 
 class Connection(asyncio.Protocol):

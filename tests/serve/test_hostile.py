@@ -11,7 +11,7 @@ import httpx
 import pytest
 from running_server import RunningServer
 
-HEAD = b"POST /v1/embed HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+HEAD = b"POST /v1/embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 NODE = {"nodes": [{"id": "x", "links": ["p0"]}]}
 
 

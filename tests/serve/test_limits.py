@@ -181,6 +181,22 @@ def test_deep_nesting_is_refused_before_it_is_parsed() -> None:
     asyncio.run(main())
 
 
+def test_only_its_own_names_are_answered() -> None:
+    async def main() -> None:
+        config = ServeConfig()
+        names = ["localhost", "127.0.0.1", "[::1]"]
+        guard = Guard(echo, config=config, bodies=OpenBodies(config), full=lambda: None, hosts=names)
+        for host in ("localhost", "LOCALHOST:8080", "127.0.0.1:80", "[::1]:8080", "[::1]"):
+            assert (await Client(guard, headers={"host": host}).send([b"{}"])).status == 200
+        for host in ("evil.example", "evil.example:8080", "localhost.evil.example", "", "[::1", "127.0.0.1:x"):
+            refused = await Client(guard, headers={"host": host}).send([b"{}"])
+            assert refused.status == 421
+            assert refused.error["code"] == "wrong_host"
+        assert (await Client(make_guard()[0], headers={"host": "evil.example"}).send([b"{}"])).status == 200
+
+    asyncio.run(asyncio.wait_for(main(), 5))
+
+
 def test_few_are_refused_at_once_and_many_one_after_the_other() -> None:
     async def check() -> None:
         loop = asyncio.get_running_loop()

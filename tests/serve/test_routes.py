@@ -203,6 +203,12 @@ def test_the_content_type_matters(client: httpx.Client) -> None:
     assert "application/json" in refused["message"]
 
 
+def test_a_name_that_is_not_this_machines_is_refused(client: httpx.Client) -> None:
+    refused = client.get("/v1/nodes/p0", headers={"Host": "evil.example"})
+    assert error(refused, 421)["code"] == "wrong_host"
+    assert client.get("/v1/nodes/p0", headers={"Host": "localhost"}).status_code == 200
+
+
 def test_unknown_paths_and_methods_have_the_same_shape(client: httpx.Client) -> None:
     assert error(client.get("/v2"), 404)["code"] == "no_such_path"
     refused = client.patch("/v1/embed")

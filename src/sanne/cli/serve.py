@@ -30,6 +30,10 @@ def serve(
     ] = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0: a free one, which is then named.", min=0, max=65535)] = 8080,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Another name of this server, behind a proxy for example; may be repeated."),
+    ] = None,
     limits: Limits = None,
     as_json: Json = False,
 ) -> None:
@@ -39,7 +43,7 @@ def serve(
         from sanne.serve.app import make_app
         from sanne.serve.explore import Explorer
         from sanne.serve.pages import add_page
-        from sanne.serve.run import bind, is_loopback, run_app, url_of
+        from sanne.serve.run import bind, is_loopback, loopback_names, run_app, url_of
     except ModuleNotFoundError as error:
         raise MissingExtraError(str(error.name), "serve", "sanne serve") from None
     from sanne.datasets import named_classes
@@ -58,7 +62,9 @@ def serve(
     folder = store or model.absolute().with_name(model.absolute().name + ".store")
     known = [plain(id) for id in now.node_ids[:_EXAMPLE_IDS]]
     engine = Engine.open(model, now, folder)
-    app = make_app(engine, config, token=token, known_ids=known)
+    # Without a token, whatever a browser on this machine shows could ask; it does so by a name of its own.
+    hosts = [*loopback_names(host), *(allow_host or [])] if token is None and is_loopback(listener) else None
+    app = make_app(engine, config, token=token, hosts=hosts, known_ids=known)
     named = named_classes(origin.dataset, now.labels) if origin.dataset and now.labels is not None else None
     explorer = Explorer(engine, now, folder, named)
     add_page(app, explorer)

@@ -219,11 +219,17 @@ class Api:
 
 
 def make_app(
-    engine: Engine, config: ServeConfig | None = None, *, token: str | None = None, known_ids: Sequence[Any] = ()
+    engine: Engine,
+    config: ServeConfig | None = None,
+    *,
+    token: str | None = None,
+    hosts: Sequence[str] | None = None,
+    known_ids: Sequence[Any] = (),
 ) -> FastAPI:
     """The application; the engine is closed with it. `known_ids` are some nodes of the graph, for the examples.
 
-    `app.state.api` has the queue and the counters. With a token, only FREE_PATHS answer without it.
+    `app.state.api` has the queue and the counters. With a token, only FREE_PATHS answer without it. With `hosts`,
+    only requests that call the server by one of these names are answered.
     """
     config = config or ServeConfig()
     api = Api(engine, config, known_ids)
@@ -246,7 +252,15 @@ def make_app(
     app.include_router(api.router())
     add_failures(app)
     describe(app, engine, config, known_ids)
-    app.add_middleware(Guard, config=config, bodies=api.bodies, full=api.writer.refusal, token=token, free=FREE_PATHS)
+    app.add_middleware(
+        Guard,
+        config=config,
+        bodies=api.bodies,
+        full=api.writer.refusal,
+        token=token,
+        free=FREE_PATHS,
+        hosts=hosts,
+    )
     app.add_middleware(Measure, metrics=api.metrics)
     return app
 

@@ -139,6 +139,12 @@ def _declared_length(scope: Scope) -> int:
     return 0
 
 
+def _without_port(host: str) -> str:
+    """The name of a host header; an IPv6 address keeps its brackets."""
+    name, _, port = host.rpartition(":")
+    return name if name and port.isdigit() else host
+
+
 def json_depth(body: bytes) -> int:
     """How deep lists and objects are nested, up to the first place where the text is no JSON."""
     # Without escaped backslashes and escaped quotes, every quote left begins or ends a string.
@@ -149,7 +155,7 @@ def json_depth(body: bytes) -> int:
 
 
 class Guard:
-    """ASGI middleware: token, then body, then nesting; what comes through arrives whole."""
+    """ASGI middleware: host, token, then body, then nesting; what comes through arrives whole."""
 
     def __init__(
         self,
@@ -160,8 +166,13 @@ class Guard:
         full: Callable[[], Refusal | None],
         token: str | None = None,
         free: Iterable[str] = (),
+        hosts: Iterable[str] | None = None,
     ) -> None:
-        """`full` gives the refusal for new work, if there is one now; `free` are paths that need no token."""
+        """`full` gives the refusal for new work, if there is one now; `free` are paths that need no token.
+
+        `hosts` are the names by which the server may be called; None: any. A web page that a browser on this machine
+        shows can give its own name this machine's address, and then speak to servers here: it calls them by that name.
+        """
         self.app = app
         self._config = config
         self._bodies = bodies
@@ -169,12 +180,14 @@ class Guard:
         self._refusals = Pace(config.max_refusals)
         self._token = None if token is None else token.encode()
         self._free = frozenset(free)
+        self._hosts = None if hosts is None else frozenset(name.lower() for name in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         try:
+            self._check_host(scope)
             self._check_token(scope)
             replay = await self._whole(scope, receive)
         except Disconnected:
@@ -183,6 +196,17 @@ class Guard:
             await refusal.send(send)
             return
         await self.app(scope, replay, send)
+
+    def _check_host(self, scope: Scope) -> None:
+        if self._hosts is None:
+            return
+        called = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
+        if _without_port(called).lower() not in self._hosts:
+            raise Refusal(
+                421,
+                "wrong_host",
+                f"this server does not go by the name {called[:100]!r}: start it with --allow-host NAME if it should",
+            )
 
     def _check_token(self, scope: Scope) -> None:
         if self._token is None or scope["path"] in self._free:

@@ -63,6 +63,11 @@ def is_loopback(listener: socket.socket) -> bool:
     return host.startswith("127.") or host == "::1"
 
 
+def loopback_names(host: str) -> list[str]:
+    """What a server that only this machine can reach is called."""
+    return ["localhost", "127.0.0.1", "[::1]", f"[{host}]" if ":" in host else host]
+
+
 def run_app(app: FastAPI, listener: socket.socket, config: ServeConfig, on_start: Callable[[], Any]) -> None:
     """Serve until SIGTERM or SIGINT; `on_start` is called when connections are accepted."""
     settings = uvicorn.Config(
