@@ -21,7 +21,7 @@ demo: $(INSTALLED)
 	$(BIN)/sanne demo
 
 test: $(INSTALLED)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(INSTALLED)
 	$(BIN)/ruff check .
