@@ -2,6 +2,7 @@
 # make test    the tests
 # make check   ruff and mypy
 # make fuzz-serve, make crash-serve   the server's tests with 2,000 requests and with 1,000 nodes around a kill -9
+# make faults  everything that can go wrong, many times over, and a table of what was lost
 # make bench   the measurements of benchmarks/results, rivals included
 # Every target sets up its own virtual environment in .venv first.
 
@@ -10,7 +11,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 RIVALS := .venv-rivals/.installed
 
-.PHONY: demo test check fuzz-serve crash-serve bench format clean
+.PHONY: demo test check fuzz-serve crash-serve faults bench format clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -33,6 +34,9 @@ fuzz-serve: $(INSTALLED)
 
 crash-serve: $(INSTALLED)
 	SANNE_CRASH_POSTS=1000 $(BIN)/python -m pytest -s tests/serve/test_crash.py
+
+faults: $(INSTALLED)
+	SANNE_FAULTS=1 $(BIN)/python -m pytest tests/faults
 
 # PecanPy needs numpy < 2, so that it lives in an environment of its own.
 $(RIVALS): benchmarks/rivals/requirements.txt

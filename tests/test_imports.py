@@ -15,6 +15,7 @@ LAYERS = {
     "sanne.config": 0,
     "sanne.seeds": 0,
     "sanne.atomic": 0,
+    "sanne.locks": 0,
     "sanne.device": 0,
     "sanne.npy": 0,
     "sanne.graph.csr": 1,

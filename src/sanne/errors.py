@@ -26,6 +26,14 @@ class FieldError(InputError):
         self.message = message
 
 
+class WriteError(SanneError, OSError):
+    """A disk that is full, or a limit on what may be written; exit code 1, since no input was wrong."""
+
+
+class InUseError(SanneError):
+    """A place that another process is writing to."""
+
+
 class StoreError(SanneError):
     """A store of added nodes that is in use, damaged, or made for another model or graph."""
 

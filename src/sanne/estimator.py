@@ -1,5 +1,6 @@
 """SANNE: the model as a scikit-learn estimator. fit, transform, save, load, similar."""
 
+import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, Self, overload
@@ -8,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from sanne.atomic import replaced_folder
+from sanne.atomic import check_target, read_unreplaced, replaced_folder
 from sanne.config import Config, recipe_config
 from sanne.errors import InputError, ModelFolderError, UnknownNodeError
 from sanne.graph.csr import FloatArray, Graph
@@ -16,6 +17,7 @@ from sanne.graph.load import load_graph
 from sanne.infer.embed import Embedding, embed, embed_present
 from sanne.infer.similar import most_similar
 from sanne.infer.vectors_file import read_vectors, write_vectors
+from sanne.locks import claimed
 from sanne.model.artifact import VECTORS, Artifact, check_model_target
 from sanne.model.card import model_card
 from sanne.train.distributed import is_first_process
@@ -70,9 +72,13 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         seed = _checked_seed(self.random_state)
         run = Run(None if checkpoint is None else Path(checkpoint), resume, self.progress)
         record = {"recipe": self.recipe}
-        self.artifact_ = fit_model(
-            graph, config, seed, on_epoch=on_epoch, features_from=features_from, run=run, record=record
-        )
+        with contextlib.ExitStack() as stack:
+            if run.checkpoint and is_first_process():
+                check_target(run.checkpoint)
+                stack.enter_context(claimed(run.checkpoint))
+            self.artifact_ = fit_model(
+                graph, config, seed, on_epoch=on_epoch, features_from=features_from, run=run, record=record
+            )
         if not is_first_process():
             return self
         present = embed_present(self.artifact_, graph, progress=self.progress)
@@ -157,6 +163,10 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """Read a model folder that `save` or `sanne fit` wrote."""
+        return read_unreplaced(folder, lambda: cls._load(folder))
+
+    @classmethod
+    def _load(cls, folder: str | Path) -> Self:
         artifact = Artifact.read(folder)
         path = Path(folder) / VECTORS
         if not path.is_file():

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -28,7 +28,12 @@ from sanne.cli.options import (
 from sanne.cli.serve import serve
 from sanne.cli.tasks import reproduce_app
 from sanne.config import BuildConfig
-from sanne.errors import InputError, SanneError
+from sanne.errors import InputError, SanneError, WriteError
+
+if TYPE_CHECKING:
+    from sanne.estimator import SANNE
+    from sanne.experiments.model_source import ModelSource
+    from sanne.graph.csr import Graph
 
 app = typer.Typer(
     help="Vectors for the nodes of a graph, and for nodes that arrive later, without training again.",
@@ -82,8 +87,9 @@ def fit(
     from sanne.device import peak_memory
     from sanne.estimator import SANNE
     from sanne.experiments.model_source import ModelSource
+    from sanne.locks import claimed
     from sanne.model.artifact import check_model_target
-    from sanne.train.distributed import is_first_process, is_restarted
+    from sanne.train.distributed import is_first_process
 
     notes.quiet = not is_first_process()
     changes = parse_settings(settings)
@@ -94,32 +100,16 @@ def fit(
         raise InputError("where to? give --out MODEL, or --estimate to see what the fit would take")
     model = SANNE(recipe, settings=changes, random_state=seed)
     origin = ModelSource.of(source, node_table=node_table, text=text, features=features, label=label, directed=directed)
-    started = time.perf_counter()
-    graph = origin.load()
-    notes.print(f"read {graph} in {time.perf_counter() - started:.1f} s")
     if out is None or estimate:
         from sanne.estimate import estimate_fit
 
-        show(estimate_fit(graph, config, seed).to_dict(), as_json)
+        show(estimate_fit(_load(origin), config, seed).to_dict(), as_json)
         return
-    checkpoint = out.with_name(out.name + ".checkpoint")
-    if checkpoint.exists() and is_restarted():
-        notes.print(f"started again: going on from {checkpoint}")
-    elif checkpoint.exists() and not resume:
-        notes.print(f"starting over: {checkpoint} holds an unfinished fit (--resume goes on with it)")
-    started = time.perf_counter()
-    try:
-        model.fit(graph, checkpoint=checkpoint, resume=resume)
-    except KeyboardInterrupt:
-        kept = f"; --resume goes on from {checkpoint}" if checkpoint.exists() else ""
-        notes.print(f"interrupted{kept}")
-        raise typer.Exit(130) from None
+    with claimed(out) if is_first_process() else contextlib.nullcontext():
+        graph = _load(origin)
+        seconds = _fit_and_save(model, graph, origin, out, resume)
     if not is_first_process():
         return
-    seconds = time.perf_counter() - started
-    model.artifact_.record["source"] = origin.to_dict()
-    model.save(out)
-    checkpoint.unlink(missing_ok=True)
     record = model.artifact_.record
     result = {
         "model": str(out),
@@ -131,7 +121,7 @@ def fit(
         "epochs": len(record["losses"]),
         "loss": round(record["losses"][-1], 4),
         "train_seconds": record["seconds"],
-        "seconds": round(seconds, 2),
+        "seconds": seconds,
         "peak_bytes": peak_memory(),
         "seed": seed,
     }
@@ -441,6 +431,39 @@ def demo(
     console.print(f"the map is in {result['map']}")
 
 
+def _load(origin: "ModelSource") -> "Graph":
+    started = time.perf_counter()
+    graph = origin.load()
+    notes.print(f"read {graph} in {time.perf_counter() - started:.1f} s")
+    return graph
+
+
+def _fit_and_save(model: "SANNE", graph: "Graph", origin: "ModelSource", out: Path, resume: bool) -> float:
+    """Train with a checkpoint beside `out`, which goes once the model is there; how many seconds the training took."""
+    from sanne.train.distributed import is_first_process, is_restarted
+
+    checkpoint = out.with_name(out.name + ".checkpoint")
+    if checkpoint.exists() and is_restarted():
+        notes.print(f"started again: going on from {checkpoint}")
+    elif checkpoint.exists() and not resume:
+        notes.print(f"starting over: {checkpoint} holds an unfinished fit (--resume goes on with it)")
+    started = time.perf_counter()
+    try:
+        model.fit(graph, checkpoint=checkpoint, resume=resume)
+        seconds = time.perf_counter() - started
+        if is_first_process():
+            model.artifact_.record["source"] = origin.to_dict()
+            model.save(out)
+            checkpoint.unlink(missing_ok=True)
+    except (KeyboardInterrupt, WriteError) as error:
+        kept = f"; --resume goes on from {checkpoint}" if checkpoint.exists() else ""
+        notes.print(f"interrupted{kept}")
+        if isinstance(error, KeyboardInterrupt):
+            raise typer.Exit(130) from None
+        raise
+    return round(seconds, 2)
+
+
 def _embed_with_ray(
     model: Path, origin: Any, nodes: Path | None, out: Path, explain: int, workers: int, address: str | None
 ) -> dict[str, Any]:
@@ -470,11 +493,7 @@ def main() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     try:
         app()
-    except SanneError as error:
+    except (SanneError, OSError) as error:
         notes.quiet = False
         notes.print(f"error: {error}", style="red", markup=False)
-        sys.exit(2)
-    except OSError as error:
-        notes.quiet = False
-        notes.print(f"error: {error}", style="red", markup=False)
-        sys.exit(1)
+        sys.exit(1 if isinstance(error, OSError) else 2)

@@ -66,9 +66,9 @@ def build_graph(
             write_node_data(nodes, part, key=key, text=texts, features=columns, label=label)
         build = _Build(files, nodes, key if nodes is not None else "", part, usable, directed)
         try:
-            checked = build.run(target.parent, as_text=False)
+            checked = build.run(as_text=False)
         except NotIntegersError:
-            checked = build.run(target.parent, as_text=True)
+            checked = build.run(as_text=True)
         write_header(part, directed=directed, checked_ids=checked, sparse_columns={})
     return open_graph(target)
 
@@ -86,13 +86,13 @@ class _Build:
     files: EdgeFiles
     nodes: TableFile | None
     key: str  # the id column of the node table
-    folder: Path
+    folder: Path  # with room for scratch files beside it
     usable: int  # bytes
     directed: bool
 
-    def run(self, beside: Path, *, as_text: bool) -> CheckedIds:
+    def run(self, *, as_text: bool) -> CheckedIds:
         """Write ids and arcs. Raises NotIntegersError if an id is text and `as_text` is not set."""
-        with tempfile.TemporaryDirectory(prefix=".build-", dir=beside) as place, contextlib.ExitStack() as stack:
+        with tempfile.TemporaryDirectory(dir=self.folder.parent) as place, contextlib.ExitStack() as stack:
             numbering = self._number(Path(place), stack, as_text)
             if numbering.count > LARGEST:
                 raise InputError(f"{numbering.count} nodes: at most {LARGEST} fit in one graph")

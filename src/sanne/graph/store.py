@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from sanne.atomic import check_target, replaced_folder
+from sanne.atomic import check_target, read_unreplaced, replaced_folder
 from sanne.errors import InputError
 from sanne.graph.csr import CheckedIds, Graph
 from sanne.graph.strings import MappedStrings, StringsWriter
@@ -66,7 +66,10 @@ def open_graph(folder: str | Path, *, verify: bool = False) -> Graph:
 
     >>> graph = open_graph("cora.graph")
     """
-    place = Path(folder)
+    return read_unreplaced(folder, lambda: _open_graph(Path(folder), verify))
+
+
+def _open_graph(place: Path, verify: bool) -> Graph:
     header = _read_header(place)
     files = _Files(place, header["files"])
     if verify:

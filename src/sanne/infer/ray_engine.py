@@ -8,7 +8,6 @@ import contextlib
 import logging
 import os
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -19,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sanne.atomic import check_target, replaced_file, replaced_folder
+from sanne.atomic import check_target, replaced_file, replaced_folder, workplace
 from sanne.errors import InputError, MissingExtraError, SanneError
 from sanne.features.choose import FeatureMap
 from sanne.graph.csr import FloatArray, Graph, IntArray
@@ -50,9 +49,9 @@ def embed_with_ray(job: Job, out: Path, *, workers: int, address: str | None = N
     check_ray_output(out)
     count = _count_ids(job.nodes)
     if out.suffix == PARQUET:
-        with tempfile.TemporaryDirectory(prefix=".part-", dir=check_target(out).parent) as parts:
-            _run(job, Path(parts), count, workers, address)
-            _merge(Path(parts), job.nodes, out)
+        with workplace(out) as parts:
+            _run(job, parts, count, workers, address)
+            _merge(parts, job.nodes, out)
     else:
         with replaced_folder(out) as parts:
             _run(job, parts, count, workers, address)
@@ -72,8 +71,8 @@ def check_ray_output(out: Path) -> None:
 @contextlib.contextmanager
 def as_parquet(node_ids: Any, beside: Path) -> Iterator[Path]:
     """Node ids as a Parquet file that exists inside the block, in the folder of `beside`."""
-    with tempfile.TemporaryDirectory(prefix=".part-", dir=check_target(beside, folder=True).parent) as folder:
-        path = Path(folder) / "nodes.parquet"
+    with workplace(check_target(beside, folder=True)) as folder:
+        path = folder / "nodes.parquet"
         pq.write_table(pa.table({"id": pa.array(node_ids)}), path)
         yield path
 

@@ -15,7 +15,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from sanne.atomic import check_target
+from sanne.atomic import check_target, read_unreplaced
 from sanne.config import Config
 from sanne.errors import InputError, ModelFolderError
 from sanne.features.choose import FeatureMap, restore_features
@@ -62,7 +62,10 @@ class Artifact:
     @classmethod
     def read(cls, folder: str | Path) -> Self:
         """Read a model folder; anything missing, damaged or newer is a ModelFolderError that says what to do."""
-        place = Path(folder)
+        return read_unreplaced(folder, lambda: cls._read(Path(folder)))
+
+    @classmethod
+    def _read(cls, place: Path) -> Self:
         header = _read_header(place)
         for name, digest in header["sha256"].items():
             if name not in _FILES:

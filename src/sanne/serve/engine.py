@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from sanne.atomic import read_unreplaced
 from sanne.errors import FieldError, UnknownNodeError
 from sanne.graph.csr import FloatArray, Graph
 from sanne.model.artifact import Artifact
@@ -52,11 +53,13 @@ class Engine:
     @classmethod
     def open(cls, model_folder: str | Path, graph: Graph, store_folder: str | Path) -> Self:
         """Load the model and what the store kept; a new store is made where there is none."""
-        artifact = Artifact.read(model_folder)
+        artifact, digest = read_unreplaced(
+            model_folder, lambda: (Artifact.read(model_folder), model_digest(model_folder))
+        )
         reads = reads_of(artifact.feature_map, graph)
         store = Store.open(
             store_folder,
-            model=model_digest(model_folder),
+            model=digest,
             graph=graph_digest(graph),
             dim=artifact.model.vector_dim,
             width=reads.width,

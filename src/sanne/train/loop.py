@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from sanne.atomic import check_target
+from sanne.atomic import check_target, sweep
 from sanne.config import Config, TrainConfig
 from sanne.device import choose_device, torch_threads
 from sanne.errors import InputError, SanneError
@@ -69,7 +69,7 @@ def train(
     optimisers = make_optimisers(model, config.train)
     progress, best = Progress(), dict[str, Tensor]()
     if run.checkpoint:
-        check_target(run.checkpoint)  # now, not after the first epoch
+        sweep(check_target(run.checkpoint))  # now, not after the first epoch
     identity = ""
     if run.checkpoint or processes.size > 1:
         identity = fingerprint(adjacency, features, config.to_dict(), seed)
