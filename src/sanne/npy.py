@@ -1,5 +1,6 @@
 """Map .npy files, whatever they claim to hold, and write them a few rows at a time."""
 
+import tokenize
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,7 +21,10 @@ def map_npy(path: str | Path) -> npt.NDArray[Any]:
             raise ValueError("it is no .npy file")
     try:
         array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, EOFError, TypeError, OverflowError, SyntaxError, MemoryError, RecursionError) as error:
+    except (
+        *(OSError, EOFError, TypeError, OverflowError, SyntaxError, MemoryError, RecursionError),
+        tokenize.TokenError,  # numpy's second try at a header
+    ) as error:
         raise ValueError((str(error).splitlines() or [type(error).__name__])[0]) from None
     if array.dtype.kind not in "biufcU":
         raise ValueError(f"it holds {array.dtype}, not numbers")

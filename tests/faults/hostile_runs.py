@@ -32,7 +32,9 @@ def run(mode: str, samples: list[str], *, seed: int = 0, seconds: float = 3600, 
         if ended.returncode == 0:
             report: dict[str, Any] = json.loads(ended.stdout.splitlines()[-1])
             return report
-        return {"read": 0, "refused": 0, "outcomes": [], "findings": [_death(folder, ended)]}
+        tried = folder / "tried"
+        before = json.loads(tried.read_text()) if tried.is_file() else {"read": 0, "refused": 0, "findings": []}
+        return before | {"outcomes": [], "findings": [*before["findings"], _death(folder, ended)]}
 
 
 def fuzz(samples: list[str], *, seed: int, seconds: float) -> dict[str, Any]:
@@ -75,6 +77,10 @@ def _death(folder: Path, ended: subprocess.CompletedProcess[str]) -> dict[str, A
     for path in sorted(folder.glob("now/*/*")):
         sample = path.parent.name
         valid = folder / "valid" / sample / path.name
-        if valid.is_file() and valid.read_bytes() != path.read_bytes() and path.name not in ("config.json", "graph.json"):
+        if (
+            valid.is_file()
+            and valid.read_bytes() != path.read_bytes()
+            and path.name not in ("config.json", "graph.json")
+        ):
             return {"sample": sample, "file": path.name, "problem": problem, "content": path.read_bytes().hex()}
     return {"sample": "none", "file": "none", "problem": problem, "content": ""}

@@ -152,8 +152,10 @@ def main(path: Path) -> None:
     reader = Reader(Path(job["folder"]), job["samples"])
     limit_memory()
     report, ends = Report(), time.monotonic() + job["seconds"]
+    tried = Path(job["folder"]) / "tried"
     for case in cases(job, reader):
         message = reader.judge(report, case)
+        tried.write_text(json.dumps({"read": report.read, "refused": report.refused, "findings": report.findings}))
         if job["mode"] == "given":
             report.outcomes.append({"file": case[1], "message": message})
         if time.monotonic() > ends:
