@@ -20,6 +20,7 @@ LAYERS = {
     "sanne.npy": 0,
     "sanne.graph.csr": 1,
     "sanne.graph.strings": 1,
+    "sanne.graph.sparse": 1,
     "sanne.graph.formats": 2,
     "sanne.graph.split": 2,
     "sanne.graph.store": 2,

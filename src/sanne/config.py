@@ -31,6 +31,7 @@ class FeatureConfig:
         _require(self.max_words >= 1, "max_words must be at least 1")
         _require(self.doc2vec_epochs >= 1, "doc2vec_epochs must be at least 1")
         _require(self.feature_scale > 0, "feature_scale must be positive")
+        _require_at_most(self, feature_dim=2**16)
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ class WalkConfig:
         _check_fields(self)
         _require(self.walk_length >= 1, "walk_length counts nodes, the start included: at least 1")
         _require(self.num_walks >= 1, "num_walks must be at least 1")
+        _require_at_most(self, walk_length=1024)  # attention grows with its square
         for name in ("p", "q"):  # beyond this, nearly every proposed step would be rejected
             _require(0.001 <= getattr(self, name) <= 1000, f"{name} must lie between 0.001 and 1000")
 
@@ -79,6 +81,7 @@ class ModelConfig:
         _require(self.ff_dim >= 1, "ff_dim must be at least 1")
         _require(0 <= self.dropout < 1, "dropout must lie in [0, 1)")
         _require(self.position_scale >= 0, "position_scale cannot be negative")
+        _require_at_most(self, dim=2**15, num_layers=256, ff_dim=2**17)
         _require(self.attention or self.feed_forward, "attention and feed_forward cannot both be off")
 
 
@@ -123,6 +126,13 @@ class ObjectiveConfig:
             len(self.cluster_sizes) > 0 and all(size >= 2 for size in self.cluster_sizes),
             "cluster_sizes must be 2 or more",
         )
+        _require_at_most(self, num_targets=2**15, num_negatives=2**24, smoothing_steps=10_000, cluster_seeds=1024)
+        _require(len(self.smoothing_alphas) <= 64, "smoothing_alphas can be 64 at most")
+        runs = self.cluster_seeds * len(self.smoothing_alphas)
+        _require(
+            len(self.cluster_sizes) <= 1024 and runs * sum(self.cluster_sizes) <= 2**18,
+            f"cluster_sizes, cluster_seeds and smoothing_alphas give more than {2**18} clusters",
+        )
         _require(self.sharpness > 0, "sharpness must be positive")
         _require(0 <= self.mask_rate < 1, "mask_rate must lie in [0, 1)")
         _require(0 <= self.restart < 1, "restart must lie in [0, 1)")
@@ -164,6 +174,7 @@ class InferConfig:
     def __post_init__(self) -> None:
         _check_fields(self)
         _require(self.num_inference_walks >= 1, "num_inference_walks must be at least 1")
+        _require_at_most(self, num_inference_walks=2**16)
 
 
 @dataclass(frozen=True)
@@ -339,6 +350,13 @@ def _type_name(kind: Any) -> str:
         return f"a list of {_type_name(get_args(kind)[0])} values"
     names = {int: "a whole number", float: "a finite number", bool: "true or false", str: "text"}
     return names.get(kind, str(kind)) if not isinstance(kind, types.UnionType) else str(kind)
+
+
+def _require_at_most(config: Any, **largest: int) -> None:
+    """Refuse sizes that no machine has memory for, as a slip of the finger or a hostile file may give them."""
+    for name, limit in largest.items():
+        value = getattr(config, name)
+        _require(value <= limit, f"{name} can be {limit} at most, not {value}")
 
 
 def _require(condition: bool, message: str) -> None:

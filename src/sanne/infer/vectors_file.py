@@ -26,6 +26,7 @@ import pyarrow.parquet as pq
 from sanne.atomic import check_target
 from sanne.errors import InputError
 from sanne.infer.sinks import SINKS, Explanation, Floats, Ids, Vectors, ids_path
+from sanne.npy import map_npy
 
 logger = logging.getLogger(__name__)
 
@@ -167,7 +168,10 @@ def _read_parquet(path: Path) -> Vectors:
 def _read_npy(path: Path) -> Vectors:
     if not ids_path(path).is_file():
         raise InputError(f"{path} has no ids: there is no file {ids_path(path)} with one id a line")
-    vectors = np.asarray(np.load(path, allow_pickle=False), np.float32)
+    stored = map_npy(path)
+    if stored.dtype.kind not in "iuf":
+        raise InputError(f"{path} holds {stored.dtype}, not vectors of numbers")
+    vectors = np.array(stored, np.float32)
     ids = ids_path(path).read_text(encoding="utf-8").splitlines()
     return Vectors(_ids_from_text(ids), vectors)
 

@@ -83,10 +83,14 @@ class Artifact:
                 if name.startswith("features/")
             }
             feature_map = restore_features(features["name"], features["state"], arrays)
-            model = WalkModel(config, width=feature_map.width, num_nodes=header["num_nodes"], seed=header["seed"])
             state = {name.removeprefix("model/"): t for name, t in tensors.items() if name.startswith("model/")}
+            _check_sizes(config, state, feature_map.width, header["num_nodes"])
+            model = WalkModel(config, width=feature_map.width, num_nodes=header["num_nodes"], seed=header["seed"])
             model.load_state_dict(state)
-        except (LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RuntimeError, OSError) as error:
+        except (
+            *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError),
+            *(RuntimeError, OSError, MemoryError),
+        ) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ModelFolderError(f"{place}: the model folder is damaged ({reason}): fit again") from None
         model.eval()
@@ -147,6 +151,25 @@ def _read_tensors(path: Path) -> dict[str, torch.Tensor]:
         if tensor.is_floating_point() and not math.isfinite(float(tensor.sum())):
             raise ModelFolderError(f"{path}: damaged ({name} holds numbers that are not finite): fit again")
     return tensors
+
+
+def _check_sizes(config: Config, state: dict[str, torch.Tensor], width: int, num_nodes: int) -> None:
+    """The largest tensors must have the sizes that the settings give, before memory is taken for such a model."""
+    dim, last = config.model.dim, f"encoder.layers.{config.model.num_layers - 1}"
+    expected: dict[str, tuple[int, ...]] = {}
+    if config.model.attention:
+        expected[f"{last}.attention.combine.weight"] = (dim, dim)
+    if config.model.feed_forward:
+        expected[f"{last}.feed_forward.0.weight"] = (config.model.ff_dim, dim)
+    if config.objective.objective == "neighbours":
+        expected["objective.table"] = (num_nodes, dim)
+    else:
+        runs = config.objective.cluster_seeds * len(config.objective.smoothing_alphas)
+        expected["objective.centres"] = (runs * sum(config.objective.cluster_sizes), width)
+    for name, shape in expected.items():
+        if name not in state or tuple(state[name].shape) != shape:
+            found = f"has shape {tuple(state[name].shape)}" if name in state else "is missing"
+            raise InputError(f"{name} {found}, where the settings give {shape}")
 
 
 def _require_file(path: Path) -> None:

@@ -12,6 +12,15 @@ from sanne.errors import InputError
 from sanne.graph.formats.delimited import check_is_file
 
 _BUFFER = 2**20  # bytes read at a time, so that a large row group is not held whole
+_SMALL = 2**24  # rows that any file may have
+_ROWS_A_BYTE = 1000  # that a larger one may have; only one value over and over is packed so tightly
+# What pyarrow raises over a damaged file: it says what, but not always in the same way.
+DAMAGE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's text, or its name."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 @dataclass(frozen=True)
@@ -31,8 +40,8 @@ class ParquetFile:
         """Some columns, as they are stored."""
         try:
             return pq.read_table(self.path, columns=list(columns), partitioning=None)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise InputError(f"{self.path}: damaged Parquet file ({str(error).splitlines()[0]})") from None
+        except DAMAGE as error:
+            raise InputError(f"{self.path}: damaged Parquet file ({first_line(error)})") from None
 
     def schema(self) -> pa.Schema:
         """The columns and their types."""
@@ -44,8 +53,8 @@ class ParquetFile:
             with pq.ParquetFile(self.path, buffer_size=_BUFFER, pre_buffer=False) as file:
                 for batch in file.iter_batches(rows, columns=list(columns), use_threads=False):
                     yield pa.Table.from_batches([batch])
-        except (pa.ArrowInvalid, OSError) as error:
-            raise InputError(f"{self.path}: damaged Parquet file ({str(error).splitlines()[0]})") from None
+        except DAMAGE as error:
+            raise InputError(f"{self.path}: damaged Parquet file ({first_line(error)})") from None
 
     def place(self, row: int) -> str:
         """Where a row stands, for messages; the first row is row 1."""
@@ -79,8 +88,11 @@ def open_parquet(path: Path) -> ParquetFile:
     check_is_file(path)
     try:
         columns = tuple(pq.read_schema(path).names)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{path}: not a Parquet file ({str(error).splitlines()[0]})") from None
+        rows = pq.read_metadata(path).num_rows
+    except DAMAGE as error:
+        raise InputError(f"{path}: not a Parquet file ({first_line(error)})") from None
+    if rows < 0 or rows > max(_SMALL, _ROWS_A_BYTE * path.stat().st_size):
+        raise InputError(f"{path}: damaged Parquet file ({rows} rows in {path.stat().st_size} bytes)")
     _check_unique(columns, str(path))
     return ParquetFile(path, columns)
 
