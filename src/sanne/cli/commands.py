@@ -18,6 +18,7 @@ from sanne.cli.options import (
     NodeTable,
     Seed,
     Sets,
+    before_the_command,
     notes,
     parse_settings,
     plain,
@@ -27,6 +28,7 @@ from sanne.cli.options import (
 )
 from sanne.cli.serve import serve
 from sanne.cli.tasks import reproduce_app
+from sanne.cli.tracking import Log, trackers
 from sanne.config import BuildConfig
 from sanne.errors import InputError, SanneError
 
@@ -43,6 +45,7 @@ bench_app = typer.Typer(help="Measure the speed of each stage on this machine.",
 app.add_typer(bench_app, name="bench")
 app.add_typer(reproduce_app, name="reproduce")
 app.command()(serve)
+app.callback()(before_the_command)
 
 Text = Annotated[list[str] | None, typer.Option(help="Column with documents; repeat it for several.")]
 Features = Annotated[list[str] | None, typer.Option(help="Feature columns; default: every numeric one.")]
@@ -74,6 +77,7 @@ def fit(
     seed: Seed = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the last epoch of an interrupted fit.")] = False,
     settings: Sets = None,
+    log: Log = None,
     estimate: Estimated = False,
     as_json: Json = False,
 ) -> None:
@@ -109,7 +113,8 @@ def fit(
         notes.print(f"starting over: {checkpoint} holds an unfinished fit (--resume goes on with it)")
     started = time.perf_counter()
     try:
-        model.fit(graph, checkpoint=checkpoint, resume=resume)
+        with trackers(log, out.name, config, {"source": source, "recipe": recipe, "seed": seed}) as callbacks:
+            model.fit(graph, checkpoint=checkpoint, resume=resume, callbacks=callbacks)
     except KeyboardInterrupt:
         kept = f"; --resume goes on from {checkpoint}" if checkpoint.exists() else ""
         notes.print(f"interrupted{kept}")

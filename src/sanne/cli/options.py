@@ -1,7 +1,9 @@
 """What the commands share: options, the notes on stderr, results on stdout."""
 
 import json
+import logging
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +20,23 @@ NodeTable = Annotated[Path | None, typer.Option(help="CSV, TSV or Parquet with a
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that sanne fit wrote.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same vectors.", min=0)]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe.")]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"sanne {version('sanne')}\n")
+        raise typer.Exit
+
+
+def before_the_command(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what is done, on stderr.")] = False,
+) -> None:
+    """Options of the program, before the name of a command."""
+    if verbose:
+        logging.getLogger("sanne").setLevel(logging.INFO)
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, Any] | None:
