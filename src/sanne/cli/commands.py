@@ -88,6 +88,7 @@ def fit(
     from sanne.experiments.model_source import ModelSource
     from sanne.model.artifact import check_model_target
     from sanne.train.distributed import is_first_process, is_restarted
+    from sanne.train.trackers import parse_place
 
     notes.quiet = not is_first_process()
     changes = parse_settings(settings)
@@ -96,6 +97,8 @@ def fit(
         check_model_target(out)
     elif not estimate:
         raise InputError("where to? give --out MODEL, or --estimate to see what the fit would take")
+    for place in log or []:
+        parse_place(place)
     model = SANNE(recipe, settings=changes, random_state=seed)
     origin = ModelSource.of(source, node_table=node_table, text=text, features=features, label=label, directed=directed)
     started = time.perf_counter()

@@ -93,15 +93,20 @@ class MLflow(Tracker):
     def __init__(
         self, place: str | Path, *, run_name: str | None = None, settings: Mapping[str, Any] | None = None
     ) -> None:
+        is_address = "://" in str(place)
         try:
+            if not is_address:  # MLflow itself does without these two until it opens a database
+                import alembic  # noqa: F401
+                import sqlalchemy  # noqa: F401
             from mlflow import MlflowClient
             from mlflow.entities import Metric, Param
             from mlflow.exceptions import MlflowException
-        except ImportError:
-            raise MissingExtraError("mlflow-skinny", "mlflow", "logging to MLflow") from None
+        except ImportError as error:
+            package = (error.name or "mlflow").split(".")[0]
+            raise MissingExtraError(package, "mlflow", "logging to MLflow") from None
         self.troubles = (OSError, MlflowException)
         self._metric = Metric
-        uri = str(place) if "://" in str(place) else f"sqlite:///{Path(place).resolve()}"
+        uri = str(place) if is_address else f"sqlite:///{Path(place).resolve()}"
         params = [Param(name, str(value)) for name, value in (settings or {}).items()]
         try:
             self._client = MlflowClient(tracking_uri=uri)
@@ -122,11 +127,17 @@ class MLflow(Tracker):
         self._client.set_terminated(self.run_id, "FAILED" if failed else "FINISHED")
 
 
-def open_tracker(place: str, *, run_name: str, settings: Mapping[str, Any]) -> Tracker:
-    """The tracker that `tensorboard:FOLDER` or `mlflow:PLACE` names."""
+def parse_place(place: str) -> tuple[str, str]:
+    """The two parts of `tensorboard:FOLDER` or `mlflow:PLACE`."""
     kind, _, where = place.partition(":")
     if not where or kind not in ("tensorboard", "mlflow"):
         raise InputError(f"a log is tensorboard:FOLDER, mlflow:FILE.db or mlflow:http://HOST:PORT, not {place!r}")
+    return kind, where
+
+
+def open_tracker(place: str, *, run_name: str, settings: Mapping[str, Any]) -> Tracker:
+    """The tracker that `tensorboard:FOLDER` or `mlflow:PLACE` names."""
+    kind, where = parse_place(place)
     if kind == "tensorboard":
         return TensorBoard(where, settings=settings)
     return MLflow(where, run_name=run_name, settings=settings)
