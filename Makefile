@@ -3,6 +3,7 @@
 # make check   ruff and mypy
 # make fuzz-serve, make crash-serve   the server's tests with 2,000 requests and with 1,000 nodes around a kill -9
 # make faults  everything that can go wrong, many times over, and a table of what was lost
+# make wheel   build wheel and source archive into dist/, install the wheel in an empty environment, run it there
 # make bench   the measurements of benchmarks/results, rivals included
 # Every target sets up its own virtual environment in .venv first.
 
@@ -11,7 +12,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 RIVALS := .venv-rivals/.installed
 
-.PHONY: demo test check fuzz-serve crash-serve faults bench format clean
+.PHONY: demo test check fuzz-serve crash-serve faults wheel bench format clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -37,6 +38,9 @@ crash-serve: $(INSTALLED)
 
 faults: $(INSTALLED)
 	SANNE_FAULTS=1 $(BIN)/python -m pytest tests/faults
+
+wheel: $(INSTALLED)
+	SANNE_WHEEL=full $(BIN)/python -m pytest -v --durations=0 tests/test_wheel.py
 
 # PecanPy needs numpy < 2, so that it lives in an environment of its own.
 $(RIVALS): benchmarks/rivals/requirements.txt

@@ -2,6 +2,7 @@
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -10,29 +11,120 @@ from typing import Any
 import pytest
 
 from planted import TINY, planted_graph
+from sanne.estimator import SANNE
 from sanne.graph.store import save_graph
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SETS = [part for name, value in TINY.items() for part in ("--set", f"{name}={value}".replace("(4,)", "4"))]
 
 
-def run(name: str, *arguments: Any, cwd: Path) -> str:
+def run(name: str, *arguments: Any, cwd: Path, launcher: tuple[str, ...] = ()) -> str:
+    """What an example prints in a process of its own."""
     environment = {key: value for key, value in os.environ.items() if key != "SANNE_TOKEN"}
-    command = [sys.executable, str(EXAMPLES / name), *map(str, arguments)]
+    environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, *launcher, str(EXAMPLES / name), *map(str, arguments)]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=900, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("examples")
-    save_graph(planted_graph(signal=1.0), place / "papers")
-    return place
+@pytest.fixture
+def show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Runs an example in this process, in an empty folder; what it prints."""
+
+    def shown(name: str) -> str:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", [name])
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+        assert list(tmp_path.iterdir()) == []  # nothing is left behind
+        return capsys.readouterr().out
+
+    return shown
 
 
-def test_arrivals(folder: Path) -> None:
-    out = run("arrivals.py", "papers", "--hide", 15, "--folder", "run", *SETS, cwd=folder)
+def percent(pattern: str, text: str) -> list[float]:
+    """The percentages that follow a pattern."""
+    return [float(found) for found in re.findall(pattern + r"([\d.]+)%", text)]
+
+
+def like(name: str, text: str) -> set[str]:
+    """The names in the line of a node."""
+    (found,) = re.findall(rf"^(?:like|near) {name} *: (.*?)(?:  \(.*)?$", text, re.M)
+    return set(found.split(", "))
+
+
+def test_every_example_is_listed_and_run() -> None:
+    names = {path.name for path in EXAMPLES.glob("*.py")}
+    listed = set(re.findall(r"\[(\w+\.py)\]\(\1\)", (EXAMPLES / "README.md").read_text(encoding="utf-8")))
+    assert names == listed
+    own = Path(__file__).read_text(encoding="utf-8")
+    assert [name for name in names if f'("{name}"' not in own] == []
+
+
+def test_own_csv(show: Any) -> None:
+    out = show("own_csv.py")
+    camping = {"sleeping bag", "camping stove", "gas cartridge", "head torch", "water filter", "camping mat", "tent"}
+    assert len(like("tent", out) & camping) >= 3
+    assert len(like("hammock", out) & (camping | {"pocket knife"})) >= 3
+
+
+def test_text_nodes(show: Any) -> None:
+    out = show("text_nodes.py")
+    assert like("zipfile", out) & {"tarfile", "shutil", "gzip", "zipimport", "zipapp", "lzma", "bz2"}
+    assert like("my_downloads", out) & {"urllib", "http", "socket", "ssl", "asyncio", "socketserver", "ftplib"}
+    assert like("my_ledger", out) & {"decimal", "csv", "datetime", "fractions", "numbers", "statistics"}
+    assert len(re.findall(r"made of: .*\d%", out)) == 2
+
+
+def test_networkx_user(show: Any) -> None:
+    out = show("networkx_user.py")
+    assert "every node has a vector" in out
+    met = [int(count) for count in re.findall(r"\((\d) of 5 appear", out)]
+    assert len(met) == 4
+    assert sum(met) >= 10
+
+
+def test_pyg_user(show: Any) -> None:
+    out = show("pyg_user.py")
+    (words,), (vectors,) = percent(r"by words  : ", out), percent(r"by vectors: ", out)
+    assert vectors > 75
+    assert vectors > words + 5
+
+
+def test_no_attributes(show: Any) -> None:
+    out = show("no_attributes.py")
+    (vectors,), (shared,) = percent(r"without one: ", out), percent(r"shared neighbours: +", out)
+    assert vectors > shared + 5
+    assert re.search(r"newcomer that cites \[\d+, \d+, \d+\] stands near \[\d+", out)
+
+
+def test_daily(show: Any) -> None:
+    out = show("daily.py")
+    shares = percent(r"day \d: 60 new papers, ", out)
+    assert len(shares) == 5
+    assert min(shares) > 60
+    assert "all days: 2708 vectors in 6 files" in out
+
+
+def test_nearest_neighbours(show: Any) -> None:
+    out = show("nearest_neighbours.py")
+    assert percent(r"HNSW finds ", out)[0] > 90
+    assert re.search(r"^(\d+)% of them are of the newcomer's class", out, re.M)
+    assert float(re.findall(r"^(\d+)% of them", out, re.M)[0]) > 60
+
+
+def test_two_processes(tmp_path: Path) -> None:
+    launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
+    out = run("two_processes.py", "model", cwd=tmp_path, launcher=launcher)
+    assert out.count("2 processes, vectors (2708, ") == 1  # the second process says nothing
+    losses = [float(loss) for loss in re.findall(r"step +\d+: loss ([\d.]+),", out)]
+    assert losses[-1] < losses[0]
+    assert SANNE.load(tmp_path / "model").embedding_.shape[0] == 2708
+
+
+def test_arrivals(tmp_path: Path) -> None:
+    save_graph(planted_graph(signal=1.0), tmp_path / "papers")
+    out = run("arrivals.py", "papers", "--hide", 15, "--folder", "run", *SETS, cwd=tmp_path)
     lines = re.findall(r"^ *(\d+)  (p\d+): (\d+) links, spread ([\d.]+), near (.*?)  (\d) of 5", out, re.M)
     assert [int(line[0]) for line in lines] == list(range(1, 16))
     assert sum(int(line[2]) for line in lines) > 15  # they come with links
@@ -40,4 +132,4 @@ def test_arrivals(folder: Path) -> None:
     share = int(re.findall(r"(\d+)% of the 5 nearest papers", out)[0])
     chance = int(re.findall(r"by chance (\d+)%", out)[0])
     assert share > chance + 20
-    assert (folder / "run" / "model.store").is_dir()
+    assert (tmp_path / "run" / "model.store").is_dir()

@@ -1,7 +1,7 @@
 """SANNE: the model as a scikit-learn estimator. fit, transform, save, load, similar."""
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self, overload
 
@@ -23,6 +23,7 @@ from sanne.model.card import model_card
 from sanne.train.distributed import is_first_process
 from sanne.train.fit import EpochHook, fit_model
 from sanne.train.loop import Run
+from sanne.train.report import Callback
 
 
 class SANNE(BaseEstimator):  # type: ignore[misc]
@@ -59,18 +60,20 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         features_from: Graph | None = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
+        callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Learn from a graph, or from anything that `load_graph` reads.
 
         `on_epoch(artifact, epochs_done)` is called after every epoch; if it returns a validation score, the model of
         the best epoch is kept. `checkpoint` is a file to save to after every epoch, and to go on from with
-        `resume=True`. `features_from` is a larger graph to fit the feature map on. Of several processes that
-        torchrun started, all have the model afterwards, but only the first has `embedding_`.
+        `resume=True`. `features_from` is a larger graph to fit the feature map on. `callbacks` are called with a
+        `Report` of loss and speed every few steps (`sanne.train.trackers` has TensorBoard and MLflow). Of several
+        processes that torchrun started, all have the model afterwards, but only the first has `embedding_`.
         """
         graph = graph if isinstance(graph, Graph) else load_graph(graph)
         config = self._config()
         seed = _checked_seed(self.random_state)
-        run = Run(None if checkpoint is None else Path(checkpoint), resume, self.progress)
+        run = Run(None if checkpoint is None else Path(checkpoint), resume, self.progress, callbacks)
         record = {"recipe": self.recipe}
         with contextlib.ExitStack() as stack:
             if run.checkpoint and is_first_process():

@@ -6,18 +6,25 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from sanne.cli.fit import fit
 from sanne.cli.options import (
+    Directed,
+    Estimated,
+    Features,
     Json,
+    Label,
     ModelFolder,
     NodeTable,
     Seed,
     Sets,
+    Text,
+    before_the_command,
     notes,
     parse_settings,
     plain,
@@ -28,12 +35,7 @@ from sanne.cli.options import (
 from sanne.cli.serve import serve
 from sanne.cli.tasks import reproduce_app
 from sanne.config import BuildConfig
-from sanne.errors import InputError, SanneError, WriteError
-
-if TYPE_CHECKING:
-    from sanne.estimator import SANNE
-    from sanne.experiments.model_source import ModelSource
-    from sanne.graph.csr import Graph
+from sanne.errors import InputError, SanneError
 
 app = typer.Typer(
     help="Vectors for the nodes of a graph, and for nodes that arrive later, without training again.",
@@ -47,85 +49,12 @@ app.add_typer(data_app, name="data")
 bench_app = typer.Typer(help="Measure the speed of each stage on this machine.", no_args_is_help=True)
 app.add_typer(bench_app, name="bench")
 app.add_typer(reproduce_app, name="reproduce")
+app.command()(fit)
 app.command()(serve)
+app.callback()(before_the_command)
 
-Text = Annotated[list[str] | None, typer.Option(help="Column with documents; repeat it for several.")]
-Features = Annotated[list[str] | None, typer.Option(help="Feature columns; default: every numeric one.")]
-Label = Annotated[str | None, typer.Option(help="Column with classes; never a feature. Default: label.")]
-Directed = Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")]
-Estimated = Annotated[
-    bool, typer.Option("--estimate", help="Do not run: try a little, then say how long and how much memory.")
-]
 Labels = Annotated[Path | None, typer.Option(help="Table with the columns id and label.")]
-Source = Annotated[
-    str,
-    typer.Argument(
-        metavar="SOURCE", help="A dataset (cora), an edge file, a folder with edges.* and nodes.*, or a graph folder."
-    ),
-]
 Picture = Annotated[Path, typer.Option(help="map.png, .svg, .pdf, or .html for a page that shows ids.")]
-
-
-@app.command()
-def fit(
-    source: Source,
-    out: Annotated[Path | None, typer.Option(help="The model folder to write.")] = None,
-    node_table: NodeTable = None,
-    text: Text = None,
-    features: Features = None,
-    label: Label = None,
-    directed: Directed = False,
-    recipe: Annotated[str, typer.Option(help="best, fast or paper.")] = "best",
-    seed: Seed = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last epoch of an interrupted fit.")] = False,
-    settings: Sets = None,
-    estimate: Estimated = False,
-    as_json: Json = False,
-) -> None:
-    """Learn from a graph and write a model folder."""
-    from sanne.config import recipe_config
-    from sanne.device import peak_memory
-    from sanne.estimator import SANNE
-    from sanne.experiments.model_source import ModelSource
-    from sanne.locks import claimed
-    from sanne.model.artifact import check_model_target
-    from sanne.train.distributed import is_first_process
-
-    notes.quiet = not is_first_process()
-    changes = parse_settings(settings)
-    config = recipe_config(recipe).replace(**(changes or {}))  # wrong settings are refused before anything is read
-    if out is not None:
-        check_model_target(out)
-    elif not estimate:
-        raise InputError("where to? give --out MODEL, or --estimate to see what the fit would take")
-    model = SANNE(recipe, settings=changes, random_state=seed)
-    origin = ModelSource.of(source, node_table=node_table, text=text, features=features, label=label, directed=directed)
-    if out is None or estimate:
-        from sanne.estimate import estimate_fit
-
-        show(estimate_fit(_load(origin), config, seed).to_dict(), as_json)
-        return
-    with claimed(out) if is_first_process() else contextlib.nullcontext():
-        graph = _load(origin)
-        seconds = _fit_and_save(model, graph, origin, out, resume)
-    if not is_first_process():
-        return
-    record = model.artifact_.record
-    result = {
-        "model": str(out),
-        "recipe": recipe,
-        "nodes": graph.num_nodes,
-        "edges": graph.num_edges,
-        "features": model.artifact_.feature_map.name,
-        "dim": model.embedding_.shape[1],
-        "epochs": len(record["losses"]),
-        "loss": round(record["losses"][-1], 4),
-        "train_seconds": record["seconds"],
-        "seconds": seconds,
-        "peak_bytes": peak_memory(),
-        "seed": seed,
-    }
-    show(result, as_json, f"wrote {out}")
 
 
 @app.command()
@@ -429,39 +358,6 @@ def demo(
         table.add_row(str(row["id"]), row["class"], f"{row['similarity']:.3f}")
     console.print(table)
     console.print(f"the map is in {result['map']}")
-
-
-def _load(origin: "ModelSource") -> "Graph":
-    started = time.perf_counter()
-    graph = origin.load()
-    notes.print(f"read {graph} in {time.perf_counter() - started:.1f} s")
-    return graph
-
-
-def _fit_and_save(model: "SANNE", graph: "Graph", origin: "ModelSource", out: Path, resume: bool) -> float:
-    """Train with a checkpoint beside `out`, which goes once the model is there; how many seconds the training took."""
-    from sanne.train.distributed import is_first_process, is_restarted
-
-    checkpoint = out.with_name(out.name + ".checkpoint")
-    if checkpoint.exists() and is_restarted():
-        notes.print(f"started again: going on from {checkpoint}")
-    elif checkpoint.exists() and not resume:
-        notes.print(f"starting over: {checkpoint} holds an unfinished fit (--resume goes on with it)")
-    started = time.perf_counter()
-    try:
-        model.fit(graph, checkpoint=checkpoint, resume=resume)
-        seconds = time.perf_counter() - started
-        if is_first_process():
-            model.artifact_.record["source"] = origin.to_dict()
-            model.save(out)
-            checkpoint.unlink(missing_ok=True)
-    except (KeyboardInterrupt, WriteError) as error:
-        kept = f"; --resume goes on from {checkpoint}" if checkpoint.exists() else ""
-        notes.print(f"interrupted{kept}")
-        if isinstance(error, KeyboardInterrupt):
-            raise typer.Exit(130) from None
-        raise
-    return round(seconds, 2)
 
 
 def _embed_with_ray(

@@ -1,7 +1,9 @@
 """What the commands share: options, the notes on stderr, results on stdout."""
 
 import json
+import logging
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +20,36 @@ NodeTable = Annotated[Path | None, typer.Option(help="CSV, TSV or Parquet with a
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that sanne fit wrote.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same vectors.", min=0)]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe.")]
+Text = Annotated[list[str] | None, typer.Option(help="Column with documents; repeat it for several.")]
+Features = Annotated[list[str] | None, typer.Option(help="Feature columns; default: every numeric one.")]
+Label = Annotated[str | None, typer.Option(help="Column with classes; never a feature. Default: label.")]
+Directed = Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")]
+Estimated = Annotated[
+    bool, typer.Option("--estimate", help="Do not run: try a little, then say how long and how much memory.")
+]
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="SOURCE", help="A dataset (cora), an edge file, a folder with edges.* and nodes.*, or a graph folder."
+    ),
+]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"sanne {version('sanne')}\n")
+        raise typer.Exit
+
+
+def before_the_command(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what is done, on stderr.")] = False,
+) -> None:
+    """Options of the program, before the name of a command."""
+    if verbose:
+        logging.getLogger("sanne").setLevel(logging.INFO)
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, Any] | None:

@@ -209,7 +209,8 @@ def main() -> None:
     def report(share: float) -> None:
         if os.getppid() != parent:
             sys.exit(1)  # nobody waits for this any more
-        print(f"{share:.3f}", flush=True)
+        sys.stdout.write(f"{share:.3f}\n")  # what the server reads
+        sys.stdout.flush()
 
     lay_out(Path(sys.argv[1]), int(sys.argv[2]), report)
 

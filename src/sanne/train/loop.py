@@ -3,7 +3,7 @@
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from sanne.model.sanne import WalkModel
 from sanne.seeds import derived_seed
 from sanne.train.checkpoint import Checkpoint, Progress, copy_of, fingerprint, load_checkpoint, save_checkpoint
 from sanne.train.distributed import Processes, is_restarted, launched
+from sanne.train.report import Callback, Reporter
 from sanne.train.row_adam import RowAdam
 from sanne.walks.batches import Batch, WalkStream
 
@@ -38,6 +39,7 @@ class Run:
     checkpoint: Path | None = None
     resume: bool = False
     progress: bool | None = None  # None: a bar on a terminal only
+    callbacks: Sequence[Callback] = ()  # given a report every few steps, in the first process
 
 
 def train(
@@ -89,10 +91,12 @@ def train(
         unit="step",
         disable=True if not processes.is_first else None if run.progress is None else not run.progress,
     )
+    reporter = Reporter(run.callbacks if processes.is_first else ())
     with bar, torch_threads(config.train.threads, config.train.batch_size * config.walks.walk_length):
         while progress.epoch < config.train.epochs and not out_of_patience(progress, config.train):
             started = time.perf_counter()
             model.train()
+            reporter.start_epoch(progress.epoch + 1)
             losses = torch.zeros((), dtype=torch.float64)
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(derived_seed(seed, "dropout", progress.epoch, *processes.own_counter))
@@ -103,6 +107,8 @@ def train(
                     losses += loss.cpu()
                     bar.update()
                     bar.set_postfix(loss=f"{loss.item():.3f}", refresh=False)
+                    rate = optimisers[0].param_groups[0]["lr"]
+                    reporter.add(batch.position + 1, loss.item(), rate, batch.whole_size)
             mean_loss = float(losses) / stream.steps_per_epoch
             if not math.isfinite(mean_loss):
                 raise SanneError(
@@ -112,8 +118,10 @@ def train(
             progress.epoch += 1
             progress.losses.append(mean_loss)
             progress.seconds += time.perf_counter() - started
+            scored = len(progress.scores)
             if on_epoch is not None:
                 best = _validate(model, progress, best, on_epoch, processes)
+            reporter.send(progress.scores[-1] if len(progress.scores) > scored else None)
             logger.info("epoch %d of %d: loss %.4f", progress.epoch, config.train.epochs, mean_loss)
             if run.checkpoint and processes.is_first:
                 states = [optimiser.state_dict() for optimiser in optimisers]

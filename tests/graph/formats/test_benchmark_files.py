@@ -149,7 +149,9 @@ def test_bad_npz(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"bad\.npz: not a readable numpy archive"):
         read_npz(path)
     np.savez(path, edges=np.array([{}], dtype=object))
-    with pytest.raises(InputError, match=r"bad\.npz: not a readable numpy archive .*Python objects, which are not read"):
+    with pytest.raises(
+        InputError, match=r"bad\.npz: not a readable numpy archive .*Python objects, which are not read"
+    ):
         read_npz(path)
     with path.open("wb") as file:
         np.save(file, np.arange(3))

@@ -1,0 +1,40 @@
+"""A networkx graph in, node attributes out: who stands near whom in Les Misérables.
+
+    python examples/networkx_user.py         # needs networkx
+
+The graph has weights (how often two characters appear together) and nothing else. Cosette is taken out before the
+fit, and comes back as a newcomer.
+"""
+
+import networkx as nx
+
+from sanne import SANNE
+
+
+def main() -> None:
+    novel = nx.les_miserables_graph()
+    before = novel.copy()
+    before.remove_node("Cosette")
+
+    # fit takes the networkx graph as it is; ids are its node names, in its order.
+    model = SANNE("fast", settings={"cluster_sizes": (8, 16)}, random_state=0, progress=False).fit(before)
+    vectors = dict(zip(before.nodes, model.embedding_, strict=True))
+    nx.set_node_attributes(before, vectors, "vector")  # back where networkx users look for things
+    print(f"{before}; every node has a vector of {len(before.nodes['Valjean']['vector'])} numbers")
+    for name in ("Javert", "Enjolras", "Fantine"):
+        show(model, name, novel)
+
+    # Cosette arrives. Nothing is trained again: her vector is read from walks that start at her.
+    model.transform(novel, nodes=["Cosette"])
+    print("Cosette was not there in fit:")
+    show(model, "Cosette", novel)
+
+
+def show(model: SANNE, name: str, novel: nx.Graph) -> None:
+    near = [other for other, _ in model.similar(name, k=5)]
+    met = sum(novel.has_edge(name, other) for other in near)
+    print(f"near {name:9}: {', '.join(near)}  ({met} of 5 appear with {name})")
+
+
+if __name__ == "__main__":
+    main()

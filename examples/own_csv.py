@@ -1,0 +1,81 @@
+"""Your own CSV files: products of a shop, what was bought together, and a product that is new today.
+
+    python examples/own_csv.py
+
+Two tables are all that is needed. `edges.csv` says which products were in one basket and how often, `nodes.csv` has
+a row of numbers for each product. Tomorrow's tables have one product more; the model that was fitted today is not
+trained again.
+"""
+
+import csv
+import itertools
+import random
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from sanne import SANNE, load_graph
+
+SHELVES = {
+    "coffee": "espresso machine, coffee grinder, milk frother, coffee beans, descaler, espresso cups, tamper, scale",
+    "camping": "tent, sleeping bag, camping stove, gas cartridge, head torch, water filter, camping mat, pocket knife",
+    "painting": "brushes, masking tape, wall paint, paint roller, dust sheet, sandpaper, primer, step ladder",
+    "garden": "rake, watering can, lawn seed, pruning shears, compost, plant pots, garden hose, gloves",
+    "baking": "cake tin, whisk, flour sieve, rolling pin, piping bag, oven gloves, yeast, baking paper",
+}
+PRICES = {"coffee": 40, "camping": 60, "painting": 15, "garden": 20, "baking": 10}  # typical, by shelf
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        shelf_of = {product: shelf for shelf, names in SHELVES.items() for product in names.split(", ")}
+
+        # Today: the tables are read, a model is fitted and kept.
+        write_tables(folder, shelf_of)
+        graph = load_graph(folder / "edges.csv", node_table=folder / "nodes.csv")
+        print(f"today:    {graph}")
+        model = SANNE("fast", settings={"cluster_sizes": (8, 16)}, random_state=0, progress=False).fit(graph)
+        model.save(folder / "model")
+        for product in ("tent", "whisk", "wall paint"):
+            print(f"like {product:10}: {', '.join(other for other, _ in model.similar(product, k=4))}")
+
+        # Tomorrow: a hammock has been sold three times, always with things for camping.
+        write_tables(folder, shelf_of, new=("hammock", 55.0, 2.0, ["tent", "camping mat", "head torch"]))
+        bigger = load_graph(folder / "edges.csv", node_table=folder / "nodes.csv")
+        later = SANNE.load(folder / "model")
+        found = later.embed(bigger, nodes=["hammock"])
+        print(f"tomorrow: {bigger}")
+        print(f"like hammock   : {', '.join(other for other, _ in later.similar('hammock', k=4))}")
+        print(f"its vector has {found.vectors.shape[1]} numbers, and a spread of {found.spread[0]:.3f}")
+
+
+def write_tables(
+    folder: Path, shelf_of: dict[str, str], new: tuple[str, float, float, list[str]] | None = None
+) -> None:
+    """Write edges.csv (src,dst,weight) and nodes.csv (id,price,kilograms) as a shop would export them."""
+    chance = random.Random(0)
+    together: Counter[tuple[str, str]] = Counter()
+    products = list(shelf_of)
+    for _ in range(400):  # baskets: mostly from one shelf
+        shelf = chance.choice(list(SHELVES))
+        basket = chance.sample(SHELVES[shelf].split(", "), 3)
+        if chance.random() < 0.3:
+            basket.append(chance.choice(products))
+        together.update(itertools.combinations(sorted(set(basket)), 2))
+    rows = [
+        (p, round(PRICES[s] * chance.lognormvariate(0, 0.4), 2), round(chance.uniform(0.1, 5), 1))
+        for p, s in shelf_of.items()
+    ]
+    if new is not None:
+        name, price, weight, bought_with = new
+        rows.append((name, price, weight))
+        together.update((name, other) for other in bought_with)
+    with (folder / "edges.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("src", "dst", "weight"), *((a, b, n) for (a, b), n in together.items())])
+    with (folder / "nodes.csv").open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([("id", "price", "kilograms"), *rows])
+
+
+if __name__ == "__main__":
+    main()

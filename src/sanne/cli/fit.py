@@ -1,0 +1,135 @@
+"""`sanne fit`: learn from a graph and write a model folder."""
+
+import contextlib
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sanne.cli.options import (
+    Directed,
+    Estimated,
+    Features,
+    Json,
+    Label,
+    NodeTable,
+    Seed,
+    Sets,
+    Source,
+    Text,
+    notes,
+    parse_settings,
+    show,
+)
+from sanne.cli.tracking import Log, trackers
+from sanne.errors import InputError, WriteError
+
+if TYPE_CHECKING:
+    from sanne.estimator import SANNE
+    from sanne.experiments.model_source import ModelSource
+    from sanne.graph.csr import Graph
+    from sanne.train.report import Callback
+
+
+def fit(
+    source: Source,
+    out: Annotated[Path | None, typer.Option(help="The model folder to write.")] = None,
+    node_table: NodeTable = None,
+    text: Text = None,
+    features: Features = None,
+    label: Label = None,
+    directed: Directed = False,
+    recipe: Annotated[str, typer.Option(help="best, fast or paper.")] = "best",
+    seed: Seed = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last epoch of an interrupted fit.")] = False,
+    settings: Sets = None,
+    log: Log = None,
+    estimate: Estimated = False,
+    as_json: Json = False,
+) -> None:
+    """Learn from a graph and write a model folder."""
+    from sanne.config import recipe_config
+    from sanne.device import peak_memory
+    from sanne.estimator import SANNE
+    from sanne.experiments.model_source import ModelSource
+    from sanne.locks import claimed
+    from sanne.model.artifact import check_model_target
+    from sanne.train.distributed import is_first_process
+    from sanne.train.trackers import parse_place
+
+    notes.quiet = not is_first_process()
+    changes = parse_settings(settings)
+    config = recipe_config(recipe).replace(**(changes or {}))  # wrong settings are refused before anything is read
+    if out is not None:
+        check_model_target(out)
+    elif not estimate:
+        raise InputError("where to? give --out MODEL, or --estimate to see what the fit would take")
+    for place in log or []:
+        parse_place(place)
+    model = SANNE(recipe, settings=changes, random_state=seed)
+    origin = ModelSource.of(source, node_table=node_table, text=text, features=features, label=label, directed=directed)
+    if out is None or estimate:
+        from sanne.estimate import estimate_fit
+
+        show(estimate_fit(_load(origin), config, seed).to_dict(), as_json)
+        return
+    about = {"source": source, "recipe": recipe, "seed": seed}
+    with claimed(out) if is_first_process() else contextlib.nullcontext():
+        graph = _load(origin)
+        with trackers(log, out.name, config, about) as callbacks:
+            seconds = _fit_and_save(model, graph, origin, out, resume, callbacks)
+    if not is_first_process():
+        return
+    record = model.artifact_.record
+    result = {
+        "model": str(out),
+        "recipe": recipe,
+        "nodes": graph.num_nodes,
+        "edges": graph.num_edges,
+        "features": model.artifact_.feature_map.name,
+        "dim": model.embedding_.shape[1],
+        "epochs": len(record["losses"]),
+        "loss": round(record["losses"][-1], 4),
+        "train_seconds": record["seconds"],
+        "seconds": seconds,
+        "peak_bytes": peak_memory(),
+        "seed": seed,
+    }
+    show(result, as_json, f"wrote {out}")
+
+
+def _load(origin: "ModelSource") -> "Graph":
+    started = time.perf_counter()
+    graph = origin.load()
+    notes.print(f"read {graph} in {time.perf_counter() - started:.1f} s")
+    return graph
+
+
+def _fit_and_save(
+    model: "SANNE", graph: "Graph", origin: "ModelSource", out: Path, resume: bool, callbacks: "Sequence[Callback]"
+) -> float:
+    """Train with a checkpoint beside `out`, which goes once the model is there; how many seconds the training took."""
+    from sanne.train.distributed import is_first_process, is_restarted
+
+    checkpoint = out.with_name(out.name + ".checkpoint")
+    if checkpoint.exists() and is_restarted():
+        notes.print(f"started again: going on from {checkpoint}")
+    elif checkpoint.exists() and not resume:
+        notes.print(f"starting over: {checkpoint} holds an unfinished fit (--resume goes on with it)")
+    started = time.perf_counter()
+    try:
+        model.fit(graph, checkpoint=checkpoint, resume=resume, callbacks=callbacks)
+        seconds = time.perf_counter() - started
+        if is_first_process():
+            model.artifact_.record["source"] = origin.to_dict()
+            model.save(out)
+            checkpoint.unlink(missing_ok=True)
+    except (KeyboardInterrupt, WriteError) as error:
+        kept = f"; --resume goes on from {checkpoint}" if checkpoint.exists() else ""
+        notes.print(f"interrupted{kept}")
+        if isinstance(error, KeyboardInterrupt):
+            raise typer.Exit(130) from None
+        raise
+    return round(seconds, 2)

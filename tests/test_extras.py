@@ -1,0 +1,98 @@
+"""Without an extra: what needs it says how to install it, and everything else works."""
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from planted import TINY, planted_graph
+from sanne.graph.store import save_graph
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+SETS = [part for name, value in TINY.items() for part in ("--set", f"{name}={value}".replace("(4,)", "4"))]
+FIT = ["fit", "papers", "--out"]
+
+# (package, as it is imported), the extra that has it, and a command that needs it
+CASES: list[tuple[str, str, list[str]]] = [
+    ("gensim", "text", [*FIT, "m", "--set", "features=doc2vec"]),
+    ("gensim", "baselines", ["reproduce", "table2", "--dataset", "cora", "--model", "deepwalk", "--out", "r"]),
+    ("torch_geometric", "baselines", ["reproduce", "table2", "--dataset", "cora", "--model", "gcn", "--out", "r"]),
+    ("duckdb", "scale", ["build", "edges.csv", "--out", "graph"]),
+    ("matplotlib", "plot", ["plot", "model", "--out", "map.png"]),
+    ("openTSNE", "plot", ["plot", "model", "--out", "map.png", "--method", "tsne"]),
+    ("plotly", "plot", ["plot", "model", "--out", "map.html"]),
+    ("ray", "distributed", ["embed", "model", "--engine", "ray", "--out", "vectors"]),
+    ("fastapi", "serve", ["serve", "model", "--port", "0"]),
+    ("httptools", "serve", ["serve", "model", "--port", "0"]),
+    ("orjson", "serve", ["serve", "model", "--port", "0"]),
+    ("prometheus_client", "serve", ["serve", "model", "--port", "0"]),
+    ("uvicorn", "serve", ["serve", "model", "--port", "0"]),
+    ("lancedb", "serve", ["serve", "model", "--port", "0"]),
+    ("lancedb", "serve", ["export", "model", "--to", "lancedb", "--out", "l"]),
+    ("faiss", "ann", ["export", "model", "--to", "faiss", "--out", "v.faiss"]),
+    ("tensorboard", "tensorboard", [*FIT, "m", "--log", "tensorboard:t"]),
+    ("mlflow", "mlflow", [*FIT, "m", "--log", "mlflow:m.db"]),
+    ("sqlalchemy", "mlflow", [*FIT, "m", "--log", "mlflow:m.db"]),
+    ("alembic", "mlflow", [*FIT, "m", "--log", "mlflow:m.db"]),
+]
+OPTIONAL = sorted({package for package, _, _ in CASES} | {"networkx", "pandas", "polars", "httpx"})
+CORE = [
+    [*FIT, "model", *SETS],
+    ["embed", "model", "--out", "vectors.parquet", "--explain", "2"],
+    ["similar", "model", "p7", "-k", "3"],
+    ["evaluate", "model", "--task", "classify"],
+    ["evaluate", "model", "--task", "communities"],
+    ["export", "model", "--to", "word2vec", "--out", "vectors.txt"],
+    ["data", "list"],
+]
+Outcome = tuple[int, str, str]
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[list[Outcome]]:
+    """What the core commands gave without any extra, then what each case gave without its package."""
+    folder = tmp_path_factory.mktemp("extras")
+    save_graph(planted_graph(), folder / "papers")
+    (folder / "edges.csv").write_text("src,dst\na,b\nb,c\n", encoding="utf-8")
+    entries = [{"missing": OPTIONAL, "commands": CORE}]
+    entries += [{"missing": [package], "commands": [command]} for package, _, command in CASES]
+    (folder / "entries.json").write_text(json.dumps(entries), encoding="utf-8")
+    runner = [sys.executable, str(Path(__file__).with_name("without_extras.py")), "entries.json"]
+    done = subprocess.run(runner, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr
+    found: list[list[Outcome]] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize(("number", "command"), enumerate(CORE), ids=lambda value: str(value[0]) if value else "")
+def test_the_core_needs_no_extra(number: int, command: list[str], outcomes: list[list[Outcome]]) -> None:
+    code, _, errors = outcomes[0][number]
+    assert code == 0, errors
+    assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    ("number", "extra"), [(n, extra) for n, (_, extra, _) in enumerate(CASES, start=1)], ids=[c[0] for c in CASES]
+)
+def test_a_missing_extra_is_named(number: int, extra: str, outcomes: list[list[Outcome]]) -> None:
+    ((code, _, errors),) = outcomes[number]
+    assert code == 2, errors
+    assert f"pip install 'sanne[{extra}]'" in errors
+    assert "Traceback" not in errors
+    assert len(errors.strip().splitlines()) <= 2  # what was read, perhaps, and the error
+
+
+def test_every_package_of_every_extra_is_tried() -> None:
+    imported = {"faiss-cpu": "faiss", "torch-geometric": "torch_geometric", "prometheus-client": "prometheus_client"}
+    imported |= {"mlflow-skinny": "mlflow"}
+    tried = {(package, extra) for package, extra, _ in CASES}
+    tried |= {("openTSNE", "serve")}  # without it the server goes on, and its page says what is missing
+    for extra, requirements in PROJECT["optional-dependencies"].items():
+        if extra != "dev":
+            names = [re.split(r"[\[<>=]", requirement)[0] for requirement in requirements]
+            assert {(imported.get(name, name), extra) for name in names} <= tried, extra

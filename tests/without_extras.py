@@ -1,0 +1,80 @@
+"""Runs commands of sanne in an interpreter that cannot find certain packages, for test_extras.py.
+
+Called with a JSON file: a list of {"missing": [package, ...], "commands": [[argument, ...], ...]}. Each entry runs in
+a process of its own, forked after torch was imported once; nothing optional is imported before the fork. Prints a JSON
+list with one list per entry: exit code, stdout and stderr of each command.
+"""
+
+import contextlib
+import io
+import json
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+class Missing(MetaPathFinder):
+    """Makes packages look as if they were not installed."""
+
+    def __init__(self, packages: list[str]) -> None:
+        self.packages = packages
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name.split(".")[0] in self.packages:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return None
+
+
+def call(arguments: list[str]) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of one command."""
+    from sanne.cli import main
+    from sanne.cli.options import notes
+
+    sys.argv = ["sanne", *arguments]
+    out, errors = io.StringIO(), io.StringIO()
+    code: Any = 0
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors):
+        notes.file = errors
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code or 0
+        except BaseException:
+            traceback.print_exc()
+            code = 70
+    return int(code), out.getvalue(), errors.getvalue()
+
+
+def in_a_fork(entry: dict[str, Any]) -> Any:
+    """What the commands of an entry gave, in a child that does not find some packages."""
+    reading, writing = os.pipe()
+    if os.fork() == 0:
+        sys.meta_path.insert(0, Missing(entry["missing"]))
+        with os.fdopen(writing, "w") as pipe:
+            json.dump([call(command) for command in entry["commands"]], pipe)
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        found = json.load(pipe)
+    os.wait()
+    return found
+
+
+def main() -> None:
+    import torch  # the slow part, shared by all forks
+
+    torch.set_num_threads(1)
+    entries = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    optional = {package for entry in entries for package in entry["missing"]}
+    assert not optional & set(sys.modules), "already imported, and so not missing"
+    sys.stdout.write(json.dumps([in_a_fork(entry) for entry in entries]))
+
+
+if __name__ == "__main__":
+    main()
