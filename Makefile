@@ -1,6 +1,7 @@
 # make demo    fit Cora, embed 1000 newcomers, draw map.png
 # make test    the tests
 # make check   ruff and mypy
+# make docs    the documentation site in site/, links checked, every code block run
 # make fuzz-serve, make crash-serve   the server's tests with 2,000 requests and with 1,000 nodes around a kill -9
 # make bench   the measurements of benchmarks/results, rivals included
 # Every target sets up its own virtual environment in .venv first.
@@ -10,7 +11,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 RIVALS := .venv-rivals/.installed
 
-.PHONY: demo test check fuzz-serve crash-serve bench format clean
+.PHONY: demo test check docs fuzz-serve crash-serve bench format clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -27,6 +28,10 @@ check: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(INSTALLED)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	SANNE_DOCS=all $(BIN)/python -m pytest tests/docs
 
 fuzz-serve: $(INSTALLED)
 	SANNE_FUZZ_CASES=2000 $(BIN)/python -m pytest -s tests/serve/test_routes_fuzzed.py
@@ -51,4 +56,4 @@ format: $(INSTALLED)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv .venv-rivals build dist src/*.egg-info
+	rm -rf .venv .venv-rivals build dist site src/*.egg-info
