@@ -1,6 +1,7 @@
 # make demo    fit Cora, embed 1000 newcomers, draw map.png
 # make test    the tests
 # make check   ruff and mypy
+# make docs    the documentation site in site/, links checked, every code block run
 # make fuzz-serve, make crash-serve   the server's tests with 2,000 requests and with 1,000 nodes around a kill -9
 # make faults  everything that can go wrong, many times over, and a table of what was lost
 # make wheel   build wheel and source archive into dist/, install the wheel in an empty environment, run it there
@@ -12,7 +13,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 RIVALS := .venv-rivals/.installed
 
-.PHONY: demo test check fuzz-serve crash-serve faults wheel bench format clean
+.PHONY: demo test check docs faults wheel fuzz-serve crash-serve bench format clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -29,6 +30,10 @@ check: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(INSTALLED)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	SANNE_DOCS=all $(BIN)/python -m pytest tests/docs
 
 fuzz-serve: $(INSTALLED)
 	SANNE_FUZZ_CASES=2000 $(BIN)/python -m pytest -s tests/serve/test_routes_fuzzed.py
@@ -59,4 +64,4 @@ format: $(INSTALLED)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv .venv-rivals build dist src/*.egg-info
+	rm -rf .venv .venv-rivals build dist site src/*.egg-info

@@ -42,17 +42,18 @@ def load_graph(
 ) -> Graph:
     """The graph of a dataset name, a file, a folder or an object in memory.
 
-    source: `"cora"`; an edge file (.csv, .tsv, .parquet, .txt, .npz); a folder with edges.* and nodes.*, or
-        with LINQS or Planetoid files, or a graph folder that `sanne build` wrote; a pandas DataFrame or pyarrow
-        Table of edges; an (m, 2) array or a tuple (sources, targets); a scipy sparse matrix; a networkx graph;
-        a PyG Data object.
-    node_table: path or table with the column `id`; its rows are the nodes, in that order.
-    text: the column (networkx: node attribute) with documents, or several; or one text per node.
-    features: the feature columns (networkx: attributes); or a matrix, dense or sparse, in node order.
-        Default: every numeric column of the node table but id and label, unless `text` is given.
-    label: the column with classes. Default: `label`, if there is one.
-    directed: keep the direction of edges (networkx graphs know it themselves).
-    weight: the weight column or attribute. Default: `weight`, if there is one; False reads none.
+    Args:
+        source: `"cora"`; an edge file (.csv, .tsv, .parquet, .txt, .npz); a folder with edges.* and nodes.*, or
+            with LINQS or Planetoid files, or a graph folder that `sanne build` wrote; a pandas DataFrame or pyarrow
+            Table of edges; an (m, 2) array or a tuple (sources, targets); a scipy sparse matrix; a networkx graph;
+            a PyG Data object.
+        node_table: path or table with the column `id`; its rows are the nodes, in that order.
+        text: the column (networkx: node attribute) with documents, or several; or one text per node.
+        features: the feature columns (networkx: attributes); or a matrix, dense or sparse, in node order.
+            Default: every numeric column of the node table but id and label, unless `text` is given.
+        label: the column with classes. Default: `label`, if there is one.
+        directed: keep the direction of edges (networkx graphs know it themselves).
+        weight: the weight column or attribute. Default: `weight`, if there is one; False reads none.
 
     >>> load_graph("edges.csv", node_table="nodes.parquet", text="abstract")
     """

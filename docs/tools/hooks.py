@@ -1,0 +1,135 @@
+"""Hooks of mkdocs: the reference pages that are written from the program itself."""
+
+import dataclasses
+import inspect
+import io
+import tokenize
+import typing
+from typing import Any
+
+import typer.main
+from mkdocs.structure.files import File, Files
+
+from sanne.cli.commands import app
+from sanne.config import RECIPES, BuildConfig, Config, ServeConfig
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Called by mkdocs: add the pages that no file holds."""
+    files.append(File.generated(config, "reference/cli.md", content=command_page()))
+    files.append(File.generated(config, "reference/settings.md", content=settings_page()))
+    return files
+
+
+def command_page() -> str:
+    """Every command with its arguments and options, as Markdown."""
+    parts = [
+        "# Command line",
+        "Written from the program's own help. Results go to stdout, everything else to stderr; `--json` prints one "
+        "object. Exit code 0 is success, 2 a mistake in the command or in a file, with a line that names the place.",
+        *_command_parts(typer.main.get_command(app), "sanne"),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _command_parts(command: Any, name: str) -> list[str]:
+    """A command's part of the page, and those of the commands within it."""
+    inner = getattr(command, "commands", None)
+    parts = []
+    if inner is None:
+        arguments = [p for p in command.params if p.param_type_name == "argument"]
+        options = [p for p in command.params if p.param_type_name == "option"]
+        usage = " ".join([name, *(_metavar(p) for p in arguments), "[OPTIONS]"])
+        parts = [f"## {name}", f"```text\n{usage}\n```", inspect.cleandoc(command.help or "")]
+        rows = [f"| `{_metavar(p)}` | {_help(p)} | |" for p in arguments if _help(p)]
+        kinds = typing.get_type_hints(inspect.unwrap(command.callback))
+        rows += [f"| {_names(p, kinds.get(p.name))} | {_help(p)} | {_default(p)} |" for p in options]
+        parts.append("\n".join(["| option | what | default |", "|---|---|---|", *rows]))
+    for word, child in (inner or {}).items():
+        parts += _command_parts(child, f"{name} {word}")
+    return parts
+
+
+def _metavar(parameter: Any) -> str:
+    name = parameter.metavar or parameter.name.upper()
+    return f"{name}..." if parameter.nargs == -1 else str(name)
+
+
+def _names(parameter: Any, kind: Any) -> str:
+    value = "" if getattr(parameter, "is_flag", False) else f" {parameter.metavar or _value(kind)}"
+    return ", ".join(f"`{option}{value}`" for option in parameter.opts)
+
+
+def _value(kind: Any) -> str:
+    """What stands for a value of a type: its choices, or its name."""
+    if typing.get_origin(kind) is typing.Literal:
+        return "\\|".join(typing.get_args(kind))
+    inner = [part for part in typing.get_args(kind) if part is not type(None)]
+    if inner:
+        return _value(inner[0])
+    return {str: "TEXT", int: "INTEGER", float: "NUMBER"}.get(kind, getattr(kind, "__name__", "VALUE").upper())
+
+
+def _help(parameter: Any) -> str:
+    return (parameter.help or "").replace("|", "\\|")
+
+
+def _default(parameter: Any) -> str:
+    if parameter.required:
+        return "required"
+    value = parameter.default
+    if value is None or value is False or value == [] or callable(value):
+        return ""
+    return f"`{value}`"
+
+
+def settings_page() -> str:
+    """Every setting, what it means and what it is in each recipe, as Markdown."""
+    parts = [
+        "# Settings",
+        "All of them are changed by `--set name=value` or `SANNE(settings={...})`; they are written into the model "
+        "folder. What a recipe has differs from the column *default* only where a value is given.",
+    ]
+    for group in dataclasses.fields(Config):
+        parts += _group_parts(typing.get_type_hints(Config)[group.name], group.name)
+    parts += ["## Limits of the server", "`sanne serve --set name=value`.", _plain_table(ServeConfig)]
+    parts += ["## Building graph folders", _plain_table(BuildConfig)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _group_parts(kind: type[Any], group: str) -> list[str]:
+    remarks = _remarks(kind)
+    names = list(RECIPES)
+    rows = [f"| setting | default | {' | '.join(f'`{name}`' for name in names)} | what |", "|---|---|---|---|---|---|"]
+    for field in dataclasses.fields(kind):
+        cells = [
+            "" if getattr(getattr(RECIPES[name], group), field.name) == field.default
+            else _shown(getattr(getattr(RECIPES[name], group), field.name))
+            for name in names
+        ]  # fmt: skip
+        rows.append(f"| `{field.name}` | {_shown(field.default)} | {' | '.join(cells)} | {remarks[field.name]} |")
+    return [f"## {group.capitalize()}", inspect.cleandoc(kind.__doc__ or ""), "\n".join(rows)]
+
+
+def _plain_table(kind: type[Any]) -> str:
+    remarks = _remarks(kind)
+    rows = [f"| `{f.name}` | {_shown(f.default)} | {remarks[f.name]} |" for f in dataclasses.fields(kind)]
+    return "\n".join(["| setting | default | what |", "|---|---|---|", *rows])
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, tuple):
+        value = ",".join(str(item) for item in value)
+    return f"`{value:,}`" if isinstance(value, int) and not isinstance(value, bool) else f"`{value}`"
+
+
+def _remarks(kind: type[Any]) -> dict[str, str]:
+    """What stands behind the `#` of a field's line; nothing for a line without."""
+    remarks = {field.name: "" for field in dataclasses.fields(kind)}
+    field = ""
+    for token in tokenize.generate_tokens(io.StringIO(inspect.getsource(kind)).readline):
+        if token.type == tokenize.NAME and token.line.lstrip().startswith(f"{token.string}:"):
+            field = token.string
+        elif token.type == tokenize.COMMENT and token.line.lstrip().startswith(f"{field}:") and field in remarks:
+            remarks[field] = token.string.removeprefix("#").strip().replace("|", "\\|")
+    return remarks
