@@ -5,7 +5,10 @@ import ctypes
 import functools
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Any
 
+import threadpoolctl  # type: ignore[import-untyped]
 import torch
 
 from sanne.errors import InputError
@@ -40,6 +43,15 @@ def torch_threads(count: int, positions: int = 0) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Let numpy and scipy use one thread inside the block.
+
+    With more, sums have another order. A decomposition with near-equal singular values blows the last digit up to
+    the fourth, so that vectors would depend on the number of cores.
+    """
+    return threadpoolctl.threadpool_limits(1, user_api="blas")
 
 
 @functools.cache

@@ -47,7 +47,7 @@ class Command:
         context.set_forkserver_preload(list(PRELOADED))
         self._notes = notes
         self.process: ForkServerProcess = context.Process(
-            target=_run, args=([str(part) for part in arguments], folder, notes, largest_file)
+            target=_run, args=([str(part) for part in arguments], folder, notes, largest_file), daemon=True
         )
         self.process.start()
 

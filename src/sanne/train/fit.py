@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sanne.config import Config
-from sanne.device import choose_device
+from sanne.device import choose_device, one_blas_thread
 from sanne.errors import InputError
 from sanne.features.choose import fit_features
 from sanne.graph.csr import Graph
@@ -42,9 +42,10 @@ def fit_model(
             f"the graph has {graph.num_nodes:,} nodes but no edges (self-loops do not count): nothing to walk on"
         )
     started = time.perf_counter()
-    feature_map = fit_features(features_from or graph, config.features, seed)
+    with one_blas_thread():
+        feature_map = fit_features(features_from or graph, config.features, seed)
+        features = feature_map.transform(graph)
     config = config.settled(has_attributes=feature_map.name != "structure")
-    features = feature_map.transform(graph)
     logger.info("features: %s, %d columns", feature_map.name, feature_map.width)
     model = WalkModel(config, width=feature_map.width, num_nodes=graph.num_nodes, seed=seed)
     artifact = Artifact(config, seed, feature_map, model, graph.num_nodes, dict(record or {}))

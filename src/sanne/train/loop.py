@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from sanne.atomic import check_target, sweep
 from sanne.config import Config, TrainConfig
-from sanne.device import choose_device, torch_threads
+from sanne.device import choose_device, one_blas_thread, torch_threads
 from sanne.errors import InputError, SanneError
 from sanne.graph.csr import Adjacency, FloatArray
 from sanne.model.distil import ClusterDistillation, Teacher
@@ -65,7 +65,8 @@ def train(
     objective = model.objective
     teacher = None
     if isinstance(objective, ClusterDistillation):
-        objective.teacher = teacher = Teacher(adjacency, features, config.objective, seed)
+        with one_blas_thread():
+            objective.teacher = teacher = Teacher(adjacency, features, config.objective, seed)
         objective.start_from_teacher()
     stream = WalkStream(adjacency, config.walks, config.train, seed=seed, share=processes.rank, shares=processes.size)
     optimisers = make_optimisers(model, config.train)
