@@ -13,7 +13,7 @@ from sanne.graph.formats.delimited import check_is_file
 
 _BUFFER = 2**20  # bytes read at a time, so that a large row group is not held whole
 _SMALL = 2**24  # rows that any file may have
-_ROWS_A_BYTE = 1000  # that a larger one may have; only one value over and over is packed so tightly
+_ROWS_A_BYTE = 50  # that a larger one may have; only one value over and over is packed more tightly
 # What pyarrow raises over a damaged file: it says what, but not always in the same way.
 DAMAGE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
 
