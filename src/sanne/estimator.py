@@ -183,6 +183,9 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
                 f"{path}: vectors of size {vectors.vectors.shape[1]}, where the model gives "
                 f"{artifact.model.vector_dim}: fit again"
             )
+        if not np.isfinite(vectors.vectors).all():
+            row = int(np.flatnonzero(~np.isfinite(vectors.vectors).all(axis=1))[0])
+            raise ModelFolderError(f"{path}: the vector of node {vectors.node_ids[row]!r} is not finite: fit again")
         recipe = str(artifact.record.get("recipe", "best"))
         model = cls(recipe, settings=_changes(artifact.config, recipe), random_state=artifact.seed)
         model.artifact_ = artifact

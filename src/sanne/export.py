@@ -19,6 +19,8 @@ import pyarrow.parquet as pq
 
 from sanne.atomic import check_target, replaced_file, replaced_folder
 from sanne.errors import InputError, MissingExtraError, ModelFolderError
+from sanne.graph.formats.columns import is_numeric
+from sanne.graph.formats.typed_tables import open_parquet
 from sanne.infer.sinks import Vectors, id_lines, ids_path, vectors_table
 from sanne.infer.vectors_file import VectorWriter, check_output
 from sanne.model.artifact import VECTORS, Artifact
@@ -32,6 +34,7 @@ ENDINGS: dict[str, tuple[str, ...]] = {
     "faiss": (".faiss", ".index"),
 }
 TABLE = "nodes"  # of a LanceDB database
+_COLUMNS = ("id", "embedding", "spread")  # of the vectors of a model folder
 _ROWS_AT_ONCE = 10_000
 
 
@@ -47,7 +50,7 @@ def export_vectors(model: str | Path, target: Target, out: str | Path) -> tuple[
     path = Path(model) / VECTORS
     if not path.is_file():
         raise ModelFolderError(f"{model}: incomplete model folder, {VECTORS} is missing: fit again")
-    count = pq.read_metadata(path).num_rows
+    count = _count(path)
     if target == "lancedb":
         _write_lancedb(path, place, dim)
     elif target == "faiss":
@@ -78,14 +81,36 @@ def check_export(target: str, out: str | Path) -> Path:
     return check_output(place)
 
 
+def _count(path: Path) -> int:
+    """The number of vectors in a model folder's file, which must have the columns that it is written with."""
+    try:
+        if missing := [name for name in _COLUMNS if name not in open_parquet(path).columns]:
+            raise ModelFolderError(f"{path}: no column {missing[0]!r}: fit again")
+    except InputError as error:
+        raise ModelFolderError(f"{error}: fit again") from None
+    return int(pq.read_metadata(path).num_rows)
+
+
 def _parts(path: Path, dim: int) -> Iterator[Vectors]:
     """The vectors of a model folder, some rows at a time."""
-    for batch in pq.ParquetFile(path).iter_batches(_ROWS_AT_ONCE, columns=["id", "embedding", "spread"]):
-        values = batch["embedding"].flatten().to_numpy(zero_copy_only=False).astype(np.float32, copy=False)
-        if len(values) != len(batch) * dim:
-            raise ModelFolderError(f"{path}: vectors of another size than the model's {dim}: fit again")
-        ids = batch["id"].to_numpy(zero_copy_only=False)
-        yield Vectors(ids, values.reshape(len(batch), dim), batch["spread"].to_numpy(zero_copy_only=False))
+    try:
+        for batch in open_parquet(path).batches(_COLUMNS, (), _ROWS_AT_ONCE):
+            yield _vectors(batch, path, dim)
+    except InputError as error:
+        raise ModelFolderError(f"{error}: fit again") from None
+
+
+def _vectors(batch: pa.Table, path: Path, dim: int) -> Vectors:
+    kind = batch["embedding"].type
+    if not is_numeric(kind) or not hasattr(kind, "value_type"):
+        raise ModelFolderError(f"{path}: embeddings of {kind}, expected lists of numbers: fit again")
+    if any(column.null_count for column in batch.columns):
+        raise ModelFolderError(f"{path}: a row without id, embedding or spread: fit again")
+    values = batch["embedding"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
+    if len(values) != len(batch) * dim:
+        raise ModelFolderError(f"{path}: vectors of another size than the model's {dim}: fit again")
+    spread = batch["spread"].to_numpy()
+    return Vectors(batch["id"].to_numpy(), values.astype(np.float32, copy=False).reshape(len(batch), dim), spread)
 
 
 def _write_lancedb(path: Path, out: Path, dim: int) -> None:

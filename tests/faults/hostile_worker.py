@@ -5,7 +5,7 @@ stands in the folder `now`, so that its parent can tell.
 
     python hostile_worker.py JOB.json
 
-The job names the mode (`cut`, `flip`, `fuzz` or `given`), samples, seed, seconds and folders; the answer is one JSON
+The job names the mode (`headers`, `fuzz` or `given`), samples, seed, seconds and folders; the answer is one JSON
 object on the last line of stdout.
 """
 
@@ -140,7 +140,7 @@ def cases(job: dict[str, Any], reader: Reader) -> Iterator[Case]:
     for sample, files in reader.files.items():
         for name, content in files.items():
             every = max(1, int(job.get("every", 1)))
-            spoilt = header_cuts(content) if job["mode"] == "cut" else header_flips(content, stream)
+            spoilt = itertools.chain(header_cuts(content), header_flips(content, stream))
             for changed in itertools.islice(spoilt, int(stream.integers(every)), None, every):
                 yield sample, name, changed, True
 

@@ -127,7 +127,7 @@ def test_check_output_knows_before_any_work(tmp_path: Path) -> None:
         ("v.csv", "node,e0\na,1\n", "line 1: expected a header"),
         ("v.csv", "id,e0\na,x\n", "cannot read vectors from"),
         ("v.csv", "id,e0\na,1,2\n", "cannot read vectors from"),
-        ("v.parquet", "nonsense", "cannot read vectors from"),
+        ("v.parquet", "nonsense", r"v\.parquet: not a Parquet file"),
         ("v.npy", "nonsense", "no ids"),
         ("v.bin", "", "unknown ending"),
     ],

@@ -5,12 +5,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from sanne.datasets import CATALOG
 from sanne.errors import InputError
 from sanne.graph.csr import Graph
+from sanne.graph.formats.typed_tables import open_parquet
 from sanne.graph.load import load_graph
 from sanne.graph.store import is_graph_folder
 from sanne.model.artifact import Artifact
@@ -112,11 +110,10 @@ def read_node_list(path: Path) -> list[Any]:
 
 
 def _read_id_column(path: Path) -> list[Any]:
-    try:
-        ids: list[Any] = pq.read_table(path, columns=["id"])["id"].to_pylist()
-    except (OSError, KeyError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{path}: not readable as Parquet with a column id ({reason})") from None
+    table = open_parquet(path)
+    if "id" not in table.columns:
+        raise InputError(f"{path}: no column 'id'; found {', '.join(table.columns) or 'none'}")
+    ids: list[Any] = table.read(["id"])["id"].to_pylist()
     if not ids:
         raise InputError(f"{path}: no node ids in it; leave --nodes out for all nodes")
     return ids

@@ -10,6 +10,8 @@ from sanne.config import FeatureConfig
 from sanne.errors import InputError
 from sanne.graph.csr import FloatArray, Graph, IntArray
 
+_FARTHEST = 1e15  # deviations from the mean; the squares of larger numbers would not be finite for long
+
 
 class Standardised:
     """Columns with mean 0 and deviation 1, all divided so that an average row has length `feature_scale`."""
@@ -41,7 +43,13 @@ class Standardised:
                 f"the graph has {values.shape[1]} feature columns but the model was fitted on {self.width}; "
                 "give the columns that fit read, in the same order"
             )
-        result: FloatArray = ((values - self._mean) * self._scale).astype(np.float32)
+        with np.errstate(over="ignore", invalid="ignore"):
+            result: FloatArray = ((values - self._mean) * self._scale).astype(np.float32)
+        fine = (np.abs(result) < _FARTHEST).all(axis=1)
+        if not fine.all():  # the difference of two large numbers may be more than single precision holds
+            exact = (values[~fine].astype(np.float64) - self._mean) * self._scale
+            result[~fine] = np.clip(exact, -_FARTHEST, _FARTHEST)
+            _check_range(graph, nodes, (np.abs(result) < _FARTHEST).all(axis=1))
         return result
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
@@ -63,9 +71,22 @@ def _given(graph: Graph, nodes: IntArray | None) -> FloatArray:
     return dense
 
 
+def _check_range(graph: Graph, nodes: IntArray | None, fine: npt.NDArray[np.bool_]) -> None:
+    """Name the first node whose features are too far from those of the fit for any arithmetic."""
+    if not fine.all():
+        raise InputError(
+            f"node {_id_of(graph, nodes, fine)!r} has a feature that is {_FARTHEST:g} deviations or more from the mean "
+            "of the fit: correct it or leave it out"
+        )
+
+
 def check_finite(graph: Graph, nodes: IntArray | None, fine: npt.NDArray[np.bool_]) -> None:
     """Name the first node whose features are not all finite numbers; `fine` has a row for each of `nodes`."""
     if not fine.all():
-        row = int(np.argmin(fine))
-        node_id = graph.node_ids.tolist()[row if nodes is None else nodes[row]]
+        node_id = _id_of(graph, nodes, fine)
         raise InputError(f"node {node_id!r} has a feature that is not a finite number: correct it or leave it out")
+
+
+def _id_of(graph: Graph, nodes: IntArray | None, fine: npt.NDArray[np.bool_]) -> Any:
+    row = int(np.argmin(fine))
+    return graph.node_ids[np.array([row if nodes is None else nodes[row]])].tolist()[0]

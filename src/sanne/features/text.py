@@ -109,7 +109,12 @@ def word_counts(graph: Graph, nodes: IntArray | None, counter: Any) -> Any:
     counts.eliminate_zeros()  # a stored zero is no word
     check_finite(graph, nodes, np.isfinite(np.asarray(counts.sum(axis=1)).ravel()))
     if counts.nnz and counts.data.min() < 0:
-        raise InputError("word counts cannot be negative; use features='given' for signed features")
+        row = int(np.searchsorted(counts.indptr, np.argmin(counts.data), side="right")) - 1
+        node_id = graph.node_ids[np.array([row if nodes is None else nodes[row]])].tolist()[0]
+        raise InputError(
+            f"node {node_id!r} has the word count {counts.data.min():g}: word counts cannot be negative; "
+            "use features='given' for signed features"
+        )
     return counts
 
 

@@ -20,6 +20,17 @@ CheckedIds = Literal["no", "unique", "counting"]  # counting: the ids are 0..n-1
 Features = Any  # a dense float array or a scipy CSR matrix, one row per node
 
 
+# Beyond these, sums of weights in single precision would be infinite or zero.
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-30, 1e30
+
+
+def usable_weights(weights: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which weights an edge may have: positive numbers whose sums are numbers."""
+    held = np.asarray(weights, np.float64)
+    usable: npt.NDArray[np.bool_] = (held >= 0.99 * SMALLEST_WEIGHT) & (held <= 1.01 * LARGEST_WEIGHT)
+    return usable
+
+
 @dataclass(frozen=True, eq=False)
 class Adjacency:
     """The arcs that walks follow: node i's neighbours are indices[indptr[i]:indptr[i + 1]]."""
@@ -80,7 +91,10 @@ class Graph:
         if self.has_integer_ids and np.array_equal(self.node_ids, np.arange(n)):
             object.__setattr__(self, "_counting", True)
             return
-        ids = pa.array(self.node_ids)
+        try:
+            ids = pa.array(self.node_ids)
+        except UnicodeEncodeError as error:
+            raise InputError(f"node id {error.object!r} is no valid text: it cannot be saved; rename it") from None
         if (distinct := pc.count_distinct(ids).as_py()) != n:
             counts = pc.value_counts(ids)
             twice = counts.filter(pc.greater(counts.field("counts"), 1))[0]["values"].as_py()
@@ -115,11 +129,11 @@ class Graph:
         if value is not None:
             if len(value) != len(source):
                 raise InputError(f"{len(value)} weights for {len(source)} edges")
-            bad = np.flatnonzero(~(np.isfinite(value) & (value > 0)))
+            bad = np.flatnonzero(~usable_weights(value))
             if len(bad):
                 raise InputError(
-                    f"edge {bad[0] + 1}: weight {value[bad[0]]} is not a positive number; "
-                    "remove the edge or give it a weight above zero"
+                    f"edge {bad[0] + 1}: weight {value[bad[0]]} is not a positive number "
+                    f"(from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}); remove the edge, correct it or scale all weights"
                 )
         keep = source != target
         source, target = source[keep], target[keep]

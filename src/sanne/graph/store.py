@@ -88,6 +88,9 @@ def _open_graph(place: Path, verify: bool) -> Graph:
     if len(indptr) != n + 1 or indptr[0] != 0 or indptr[-1] != len(indices):
         raise _damaged(place / "indptr.npy", "its rows do not fit the ids and indices")
     weights = files.array("weights.npy", np.float32) if "weights.npy" in files else None
+    features = files.matrix("features", header["sparse_columns"])
+    if features is not None and features.shape[0] != n:
+        raise _damaged(place / "features.npy", f"{features.shape[0]} rows of features for {n} nodes")
     if weights is not None and len(weights) != len(indices):
         raise _damaged(place / "weights.npy", f"{len(weights)} weights for {len(indices)} arcs")
     return Graph(
@@ -96,7 +99,7 @@ def _open_graph(place: Path, verify: bool) -> Graph:
         weights=weights,
         node_ids=ids,
         directed=header["directed"],
-        features=files.matrix("features", header["sparse_columns"]),
+        features=features,
         texts=files.texts("texts") if "texts.offsets.npy" in files else None,  # type: ignore[arg-type]
         labels=_labels(files, header["sparse_columns"]),
         checked_ids=header["checked_ids"],

@@ -25,6 +25,8 @@ import pyarrow.parquet as pq
 
 from sanne.atomic import check_target
 from sanne.errors import InputError
+from sanne.graph.formats.columns import is_numeric
+from sanne.graph.formats.typed_tables import DAMAGE, first_line, open_parquet
 from sanne.infer.sinks import SINKS, Explanation, Floats, Ids, Vectors, ids_path
 from sanne.npy import map_npy
 
@@ -142,21 +144,22 @@ def read_vectors(path: str | Path) -> Vectors:
         content = _READERS[source.suffix.lower()](source)
     except InputError:
         raise
-    except (pa.ArrowException, ValueError, EOFError) as error:  # ValueError covers text that is not UTF-8
-        reason = (str(error).splitlines() or ["damaged"])[0]
-        raise InputError(f"cannot read vectors from {path}: {reason}") from error
+    except (*DAMAGE, EOFError) as error:  # among them a ValueError, for text that is not UTF-8
+        raise InputError(f"cannot read vectors from {path}: {first_line(error)}") from error
     _check_shapes(content, None)
     return content
 
 
 def _read_parquet(path: Path) -> Vectors:
-    names = pq.read_schema(path).names
+    names = open_parquet(path).columns
     for name in ("id", "embedding"):
         if name not in names:
             raise InputError(f"{path} has no column {name!r}; its columns are {', '.join(names)}")
     table = pq.read_table(path, columns=[name for name in ("id", "embedding", "spread") if name in names])
     embedding = table["embedding"].combine_chunks()
-    if table["id"].null_count or embedding.null_count:
+    if not is_numeric(embedding.type) or not hasattr(embedding.type, "value_type"):
+        raise InputError(f"{path}: the column 'embedding' holds {embedding.type}, expected lists of numbers")
+    if table["id"].null_count or embedding.null_count or embedding.flatten().null_count:
         raise InputError(f"{path} has rows without an id or an embedding")
     values = embedding.flatten().cast(pa.float32()).to_numpy(zero_copy_only=False)
     if len(table) == 0 or len(values) % len(table):

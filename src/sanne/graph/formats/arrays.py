@@ -81,9 +81,12 @@ def _column(values: npt.NDArray[Any]) -> pa.Array:
     if values.dtype.kind in "iu":
         return pa.array(values)
     items = values.tolist()
-    if all(isinstance(item, int) for item in items):
+    if all(isinstance(item, int) and abs(item) < 2**63 for item in items):
         return pa.array(items, pa.int64())
-    return pa.array([str(item) for item in items], pa.string())
+    try:
+        return pa.array([str(item) for item in items], pa.string())
+    except UnicodeEncodeError as error:
+        raise InputError(f"node id {error.object!r} is no valid text: it cannot be saved; rename it") from None
 
 
 def _positions(ends: npt.NDArray[Any], ids: pa.Array) -> npt.NDArray[np.int64]:

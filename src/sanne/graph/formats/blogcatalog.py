@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sanne.errors import InputError
 from sanne.graph.csr import Graph
 from sanne.graph.formats.delimited import DelimitedFile, check_is_file
-from sanne.graph.formats.ids import encode_ids, id_array, match_ids
+from sanne.graph.formats.ids import encode_ids, id_array, match_ids, sort_ids
 
 
 def read_blogcatalog(folder: str | Path) -> Graph:
@@ -21,11 +21,14 @@ def read_blogcatalog(folder: str | Path) -> Graph:
     ids = encode_ids([nodes], infer=True).distinct
     named = encode_ids([sources, targets, members], infer=True)
     position = np.append(match_ids(named.distinct, ids), -1)[named.rows]
-    if position.min() < 0:
+    if len(position) and position.min() < 0:
         raise InputError(f"{folder}: an edge or a group names a node that nodes.csv does not have")
     source, target, member = np.split(position, [len(sources), len(sources) + len(targets)])
-    names, group = np.unique(groups.to_numpy().astype(str).astype(np.int64), return_inverse=True)
-    labels = sp.csr_matrix((np.ones(len(member), np.int8), (member, group)), shape=(len(ids), len(names)))
+    named_groups = sort_ids(encode_ids([groups], infer=True))
+    if len(group := named_groups.rows) and group.min() < 0:
+        raise InputError(f"{folder / 'group-edges.csv'}, row {int(group.argmin()) + 1}: no group; fill it in")
+    shape = (len(ids), len(named_groups.distinct))
+    labels = sp.csr_matrix((np.ones(len(member), np.int8), (member, group)), shape=shape)
     labels.data[:] = 1
     return Graph.from_edges(source, target, node_ids=id_array(ids), labels=labels)
 

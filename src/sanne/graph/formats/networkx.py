@@ -47,7 +47,7 @@ def read_networkx(
 
 
 def _ids(nodes: list[Any]) -> npt.NDArray[Any]:
-    if all(isinstance(node, int | np.integer) for node in nodes):
+    if all(isinstance(node, int | np.integer) and abs(int(node)) < 2**63 for node in nodes):
         return np.array(nodes, dtype=np.int64)
     return np.array([str(node) for node in nodes], dtype=object)
 

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sanne.errors import InputError
-from sanne.graph.csr import Graph
+from sanne.graph.csr import LARGEST_WEIGHT, SMALLEST_WEIGHT, Graph, usable_weights
 from sanne.graph.formats.node_data import as_features, as_labels, as_texts
 
 
@@ -32,12 +32,13 @@ def read_scipy(
     stored = entries.data != 0
     rows, columns, values = entries.row[stored], entries.col[stored], entries.data[stored].astype(np.float64)
     use = bool((values != 1).any()) if weighted is None else weighted
-    bad = np.flatnonzero(~(np.isfinite(values) & (values > 0)))
+    bad = np.flatnonzero(~usable_weights(values))
     if use and len(bad):
         first = int(bad[0])
         raise InputError(
             f"entry ({rows[first]}, {columns[first]}) of the adjacency matrix is {values[first]:g}; "
-            "an edge weight is a positive number: correct it or leave the entry out"
+            f"an edge weight is a positive number, from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}: "
+            "correct it or leave the entry out"
         )
     ids = np.arange(entries.shape[0])
     return Graph.from_edges(

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sanne.errors import InputError
-from sanne.graph.csr import Graph
+from sanne.graph.csr import LARGEST_WEIGHT, SMALLEST_WEIGHT, Graph, usable_weights
 from sanne.graph.formats.columns import Table, is_numeric, numbers, read_features, read_labels, read_texts
 from sanne.graph.formats.delimited import open_delimited
 from sanne.graph.formats.ids import Ids, encode_ids, id_array, match_ids, sort_ids
@@ -126,16 +126,15 @@ def _endpoints(table: Table) -> tuple[str, str]:
 def edge_weights(table: Table, column: pa.ChunkedArray, name: str) -> npt.NDArray[np.float64]:
     """Weights as numbers; the first that is not positive is named."""
     values = numbers(table, column, name, "weight")
-    with np.errstate(over="ignore", under="ignore"):
-        held = values.astype(np.float32)  # as the graph keeps them
-    bad = np.flatnonzero(~(np.isfinite(held) & (held > 0)))
+    bad = np.flatnonzero(~usable_weights(values))
     if len(bad):
         row = int(bad[0])
         problem = "no weight" if np.isnan(values[row]) else f"weight {values[row]:g}"
         more = f" (and {len(bad) - 1} more rows)" if len(bad) > 1 else ""
         raise InputError(
             f"{table.place(row)}: {problem} in column {name!r}{more}; "
-            "a weight is a positive number: correct it or remove the edge"
+            f"a weight is a positive number, from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}: "
+            "correct it, scale all weights, or remove the edge"
         )
     return values
 

@@ -13,7 +13,7 @@ from sanne.graph.formats.delimited import check_is_file
 
 _BUFFER = 2**20  # bytes read at a time, so that a large row group is not held whole
 _SMALL = 2**24  # rows that any file may have
-_ROWS_A_BYTE = 1000  # that a larger one may have; only one value over and over is packed so tightly
+_ROWS_A_BYTE = 50  # that a larger one may have; only one value over and over is packed more tightly
 # What pyarrow raises over a damaged file: it says what, but not always in the same way.
 DAMAGE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
 
@@ -124,9 +124,13 @@ def _is_pandas(source: Any) -> bool:
 def _from_pandas(series: Any) -> Any:
     try:
         return pa.array(series, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):  # mixed types: read as text
+    except (pa.ArrowException, OverflowError, UnicodeError):  # mixed types, or numbers beyond 64 bits: read as text
         missing = series.isna()
-        return pa.array([None if gone else str(value) for value, gone in zip(series, missing, strict=True)])
+        texts = [None if gone else str(value) for value, gone in zip(series, missing, strict=True)]
+        try:
+            return pa.array(texts, pa.string())
+        except UnicodeEncodeError as error:
+            raise InputError(f"column {series.name!r}: {error.object!r} is no valid text; correct it") from None
 
 
 def _check_unique(columns: tuple[str, ...], name: str) -> None:
