@@ -12,6 +12,7 @@ import itertools
 import random
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from sanne import SANNE, load_graph
@@ -23,7 +24,15 @@ SHELVES = {
     "garden": "rake, watering can, lawn seed, pruning shears, compost, plant pots, garden hose, gloves",
     "baking": "cake tin, whisk, flour sieve, rolling pin, piping bag, oven gloves, yeast, baking paper",
 }
-PRICES = {"coffee": 40, "camping": 60, "painting": 15, "garden": 20, "baking": 10}  # typical, by shelf
+COLUMNS = ("price", "kilograms", "sold_in_summer", "given_as_gift")
+TYPICAL = {  # of a shelf's products
+    "coffee": (40, 1.0, 0.2, 0.5),
+    "camping": (60, 2.0, 0.8, 0.2),
+    "painting": (15, 1.5, 0.5, 0.05),
+    "garden": (20, 3.0, 0.6, 0.1),
+    "baking": (10, 0.5, 0.15, 0.3),
+}
+HAMMOCK = (55, 1.2, 0.9, 0.4)
 
 
 def main() -> None:
@@ -41,7 +50,7 @@ def main() -> None:
             print(f"like {product:10}: {', '.join(other for other, _ in model.similar(product, k=4))}")
 
         # Tomorrow: a hammock has been sold three times, always with things for camping.
-        write_tables(folder, shelf_of, new=("hammock", 55.0, 2.0, ["tent", "camping mat", "head torch"]))
+        write_tables(folder, shelf_of, hammock_with=["tent", "camping mat", "head torch"])
         bigger = load_graph(folder / "edges.csv", node_table=folder / "nodes.csv")
         later = SANNE.load(folder / "model")
         found = later.embed(bigger, nodes=["hammock"])
@@ -50,31 +59,26 @@ def main() -> None:
         print(f"its vector has {found.vectors.shape[1]} numbers, and a spread of {found.spread[0]:.3f}")
 
 
-def write_tables(
-    folder: Path, shelf_of: dict[str, str], new: tuple[str, float, float, list[str]] | None = None
-) -> None:
-    """Write edges.csv (src,dst,weight) and nodes.csv (id,price,kilograms) as a shop would export them."""
+def write_tables(folder: Path, shelf_of: dict[str, str], hammock_with: Sequence[str] = ()) -> None:
+    """Write edges.csv (src,dst,weight) and nodes.csv (id and a row of numbers) as a shop would export them."""
     chance = random.Random(0)
     together: Counter[tuple[str, str]] = Counter()
-    products = list(shelf_of)
-    for _ in range(400):  # baskets: mostly from one shelf
-        shelf = chance.choice(list(SHELVES))
-        basket = chance.sample(SHELVES[shelf].split(", "), 3)
-        if chance.random() < 0.3:
-            basket.append(chance.choice(products))
+    for _ in range(200):  # baskets: from one shelf, and now and then something else
+        basket = chance.sample(SHELVES[chance.choice(list(SHELVES))].split(", "), 3)
+        if chance.random() < 0.15:
+            basket.append(chance.choice(list(shelf_of)))
         together.update(itertools.combinations(sorted(set(basket)), 2))
     rows = [
-        (p, round(PRICES[s] * chance.lognormvariate(0, 0.4), 2), round(chance.uniform(0.1, 5), 1))
-        for p, s in shelf_of.items()
+        (product, *(round(value * chance.lognormvariate(0, 0.4), 2) for value in TYPICAL[shelf]))
+        for product, shelf in shelf_of.items()
     ]
-    if new is not None:
-        name, price, weight, bought_with = new
-        rows.append((name, price, weight))
-        together.update((name, other) for other in bought_with)
+    if hammock_with:
+        rows.append(("hammock", *HAMMOCK))
+        together.update(("hammock", other) for other in hammock_with)
     with (folder / "edges.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("src", "dst", "weight"), *((a, b, n) for (a, b), n in together.items())])
     with (folder / "nodes.csv").open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([("id", "price", "kilograms"), *rows])
+        csv.writer(file).writerows([("id", *COLUMNS), *rows])
 
 
 if __name__ == "__main__":

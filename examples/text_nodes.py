@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from sanne import SANNE, load_graph
 
+SHORTEST = 300  # letters; modules that say less about themselves are left out
 MINE = {
     "my_downloads": (
         "Fetch many pages at once over HTTP, with retries, a timeout for each connection and certificates checked.",
@@ -33,7 +34,7 @@ def main() -> None:
     graph = graph_of(modules)
     print(f"the standard library: {graph}")
     model = SANNE("fast", random_state=0, progress=False).fit(graph)
-    for name in ("json", "threading", "zipfile"):
+    for name in ("zipfile", "imaplib", "unittest"):
         print(f"like {name:13}: {', '.join(other for other, _ in model.similar(name, k=5))}")
 
     # The newcomers: their words go through the map that was fitted on the library, their walks through its imports.
@@ -52,7 +53,9 @@ def read_library() -> dict[str, tuple[str, list[str]]]:
         if spec is None or not spec.origin or not spec.origin.endswith(".py"):
             continue
         tree = ast.parse(Path(spec.origin).read_text(encoding="utf-8"))
-        found[name] = (docstrings(tree), sorted(imports(tree)))
+        text = docstrings(tree)
+        if len(text) > SHORTEST:
+            found[name] = (text, sorted(imports(tree)))
     return found
 
 

@@ -1,6 +1,7 @@
 """Without an extra: what needs it says how to install it, and everything else works."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -16,12 +17,17 @@ ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 SETS = [part for name, value in TINY.items() for part in ("--set", f"{name}={value}".replace("(4,)", "4"))]
 FIT = ["fit", "papers", "--out"]
+TABLE2 = ["reproduce", "table2", "--dataset", "cora", "--setting", "transductive", "--out", "results"]
 
 # (package, as it is imported), the extra that has it, and a command that needs it
 CASES: list[tuple[str, str, list[str]]] = [
-    ("gensim", "text", [*FIT, "m", "--set", "features=doc2vec"]),
-    ("gensim", "baselines", ["reproduce", "table2", "--dataset", "cora", "--model", "deepwalk", "--out", "r"]),
-    ("torch_geometric", "baselines", ["reproduce", "table2", "--dataset", "cora", "--model", "gcn", "--out", "r"]),
+    (
+        "gensim",
+        "text",
+        ["fit", "edges.csv", "--node-table", "nodes.csv", "--text", "t", "--recipe", "paper", "--out", "m"],
+    ),
+    ("gensim", "baselines", [*TABLE2, "--model", "deepwalk"]),
+    ("torch_geometric", "baselines", [*TABLE2, "--model", "gcn"]),
     ("duckdb", "scale", ["build", "edges.csv", "--out", "graph"]),
     ("matplotlib", "plot", ["plot", "model", "--out", "map.png"]),
     ("openTSNE", "plot", ["plot", "model", "--out", "map.png", "--method", "tsne"]),
@@ -40,7 +46,7 @@ CASES: list[tuple[str, str, list[str]]] = [
     ("sqlalchemy", "mlflow", [*FIT, "m", "--log", "mlflow:m.db"]),
     ("alembic", "mlflow", [*FIT, "m", "--log", "mlflow:m.db"]),
 ]
-OPTIONAL = sorted({package for package, _, _ in CASES} | {"networkx", "pandas", "polars", "httpx"})
+OPTIONAL = sorted({package for package, _, _ in CASES} | {"pandas", "polars", "httpx"})
 CORE = [
     [*FIT, "model", *SETS],
     ["embed", "model", "--out", "vectors.parquet", "--explain", "2"],
@@ -59,18 +65,20 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[list[Outcome]]:
     folder = tmp_path_factory.mktemp("extras")
     save_graph(planted_graph(), folder / "papers")
     (folder / "edges.csv").write_text("src,dst\na,b\nb,c\n", encoding="utf-8")
+    (folder / "nodes.csv").write_text("id,t\na,one two\nb,two three\nc,three one\n", encoding="utf-8")
     entries = [{"missing": OPTIONAL, "commands": CORE}]
     entries += [{"missing": [package], "commands": [command]} for package, _, command in CASES]
     (folder / "entries.json").write_text(json.dumps(entries), encoding="utf-8")
     runner = [sys.executable, str(Path(__file__).with_name("without_extras.py")), "entries.json"]
-    done = subprocess.run(runner, cwd=folder, capture_output=True, text=True, check=False, timeout=600)
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    done = subprocess.run(runner, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, done.stderr
     found: list[list[Outcome]] = json.loads(done.stdout)
     return found
 
 
-@pytest.mark.parametrize(("number", "command"), enumerate(CORE), ids=lambda value: str(value[0]) if value else "")
-def test_the_core_needs_no_extra(number: int, command: list[str], outcomes: list[list[Outcome]]) -> None:
+@pytest.mark.parametrize("number", range(len(CORE)), ids=[" ".join(command[:4]) for command in CORE])
+def test_the_core_needs_no_extra(number: int, outcomes: list[list[Outcome]]) -> None:
     code, _, errors = outcomes[0][number]
     assert code == 0, errors
     assert "Traceback" not in errors
@@ -84,7 +92,7 @@ def test_a_missing_extra_is_named(number: int, extra: str, outcomes: list[list[O
     assert code == 2, errors
     assert f"pip install 'sanne[{extra}]'" in errors
     assert "Traceback" not in errors
-    assert len(errors.strip().splitlines()) <= 2  # what was read, perhaps, and the error
+    assert errors.strip().splitlines()[-1].startswith("error: ")
 
 
 def test_every_package_of_every_extra_is_tried() -> None:

@@ -1,11 +1,12 @@
 """Runs commands of sanne in an interpreter that cannot find certain packages, for test_extras.py.
 
 Called with a JSON file: a list of {"missing": [package, ...], "commands": [[argument, ...], ...]}. Each entry runs in
-a process of its own, forked after torch was imported once; nothing optional is imported before the fork. Prints a JSON
-list with one list per entry: exit code, stdout and stderr of each command.
+a process of its own, forked after the slow imports were done once; nothing optional is among them. Prints a JSON list
+with one list per entry: exit code, stdout and stderr of each command.
 """
 
 import contextlib
+import importlib
 import io
 import json
 import os
@@ -67,9 +68,8 @@ def in_a_fork(entry: dict[str, Any]) -> Any:
 
 
 def main() -> None:
-    import torch  # the slow part, shared by all forks
-
-    torch.set_num_threads(1)
+    for name in ("sanne.cli", "sanne.estimator", "sanne.experiments.judge", "sanne.experiments.systems"):
+        importlib.import_module(name)
     entries = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     optional = {package for entry in entries for package in entry["missing"]}
     assert not optional & set(sys.modules), "already imported, and so not missing"
