@@ -1,8 +1,10 @@
 """Draws the pictures of docs/model.md: what a model of Cora really does. Run: python docs/tools/pictures.py
 
 The model is fitted without the 1,000 test papers of the first split, which then arrive (as in `sanne demo`).
+`--model FOLDER` keeps it for the next time; names after that (`walks weights ...`) draw some of the pictures only.
 """
 
+import argparse
 import itertools
 from dataclasses import dataclass
 from functools import cached_property
@@ -84,16 +86,27 @@ class Scene:
 
 
 def main() -> None:
-    """Fit, and draw all."""
-    OUT.mkdir(exist_ok=True)
+    """Fit, or take the model of the last time, and draw."""
+    draws = (draw_walks, draw_weights, draw_teacher, draw_student, draw_attention, draw_spread, draw_explanation)
+    named = {draw.__name__.removeprefix("draw_"): draw for draw in draws}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", type=Path)
+    parser.add_argument("names", nargs="*", choices=[*named, []])
+    asked = parser.parse_args()
     torch.set_num_threads(1)
     task = make_task("cora")
-    scene = Scene(task, SANNE(RECIPE, random_state=SEED).fit(task.before), _good_example(task))
-    for draw in (draw_walks, draw_weights, draw_teacher, draw_student, draw_attention, draw_spread, draw_explanation):
-        figure = draw(scene)
-        path = OUT / f"{draw.__name__.removeprefix('draw_')}.png"
-        figure.savefig(path, dpi=130, facecolor=PAPER)
-        print("wrote", path.name)
+    if asked.model and asked.model.is_dir():
+        model = SANNE.load(asked.model)
+    else:
+        unfinished = asked.model.with_suffix(".checkpoint") if asked.model else None
+        model = SANNE(RECIPE, random_state=SEED).fit(task.before, checkpoint=unfinished, resume=True)
+        if asked.model:
+            model.save(asked.model)
+    scene = Scene(task, model, _good_example(task))
+    OUT.mkdir(exist_ok=True)
+    for name in asked.names or named:
+        named[name](scene).savefig(OUT / f"{name}.png", dpi=130, facecolor=PAPER)
+        print(f"wrote {name}.png")
 
 
 def _good_example(task: Task) -> int:

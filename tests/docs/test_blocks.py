@@ -2,7 +2,7 @@
 
 `make test` runs the quick pages. SANNE_DOCS=all, which `make docs` sets, adds those that fit larger graphs or start
 a server. The pages are run in the folder that the first ten minutes leave behind, README in one with the files that
-it names.
+it names. SANNE_START_PICTURES names a folder for the maps that the first page shows.
 """
 
 import os
@@ -28,6 +28,7 @@ SLOW = {
     "docs/how-to/seeds.md": "two fits of Cora",
 }
 EVERYTHING = os.environ.get("SANNE_DOCS") == "all"
+PICTURES = os.environ.get("SANNE_START_PICTURES")
 AT_MOST = 20  # blocks of commands or Python that are not run, in all pages
 FREE = ("docs/results.md", "docs/recipes.md")  # their commands take hours, and their blocks name no language
 
@@ -40,6 +41,9 @@ def after_first(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch, PageRun(FIRST, folder) as page:
         patch.chdir(folder)
         assert page.run() >= 5
+    if PICTURES:
+        for name in ("map.png", "map2.png"):
+            shutil.copy(folder / name, Path(PICTURES) / f"start-{name}")
     return folder
 
 
