@@ -1,7 +1,7 @@
 """Runs commands of sanne in an interpreter that cannot find certain packages, for test_extras.py.
 
 Called with a JSON file: a list of {"missing": [package, ...], "commands": [[argument, ...], ...]}. Each entry runs in
-a process of its own, forked after the slow imports were done once; nothing optional is among them. Prints a JSON list
+a process of its own, forked after the slow imports were done once, without anything optional. Prints a JSON list
 with one list per entry: exit code, stdout and stderr of each command.
 """
 
@@ -52,11 +52,11 @@ def call(arguments: list[str]) -> tuple[int, str, str]:
     return int(code), out.getvalue(), errors.getvalue()
 
 
-def in_a_fork(entry: dict[str, Any]) -> Any:
+def in_a_fork(entry: dict[str, Any], missing: Missing) -> Any:
     """What the commands of an entry gave, in a child that does not find some packages."""
     reading, writing = os.pipe()
     if os.fork() == 0:
-        sys.meta_path.insert(0, Missing(entry["missing"]))
+        missing.packages = entry["missing"]
         with os.fdopen(writing, "w") as pipe:
             json.dump([call(command) for command in entry["commands"]], pipe)
         os._exit(0)
@@ -68,12 +68,12 @@ def in_a_fork(entry: dict[str, Any]) -> Any:
 
 
 def main() -> None:
+    entries = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    missing = Missing([package for entry in entries for package in entry["missing"]])
+    sys.meta_path.insert(0, missing)
     for name in ("sanne.cli", "sanne.estimator", "sanne.experiments.judge", "sanne.experiments.systems"):
         importlib.import_module(name)
-    entries = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    optional = {package for entry in entries for package in entry["missing"]}
-    assert not optional & set(sys.modules), "already imported, and so not missing"
-    sys.stdout.write(json.dumps([in_a_fork(entry) for entry in entries]))
+    sys.stdout.write(json.dumps([in_a_fork(entry, missing) for entry in entries]))
 
 
 if __name__ == "__main__":
