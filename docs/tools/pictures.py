@@ -110,9 +110,14 @@ def main() -> None:
 
 
 def _good_example(task: Task) -> int:
-    """The first newcomer with four to six neighbours, of which some are present."""
-    degrees = np.diff(task.graph.indptr)[task.new]
-    return int(task.new[np.flatnonzero((degrees >= 4) & (degrees <= 6))[0]])
+    """The first newcomer with four to six neighbours of several classes."""
+    graph = task.graph
+    assert graph.labels is not None
+    for node in task.new.tolist():
+        around = graph.indices[graph.indptr[node] : graph.indptr[node + 1]]
+        if 4 <= len(around) <= 6 and len(set(graph.labels[around].tolist())) > 1:
+            return int(node)
+    raise AssertionError("no newcomer of this kind")
 
 
 def _panels(width: float, height: float, *ratios: float) -> tuple[Figure, list[Any]]:
@@ -184,8 +189,8 @@ def draw_weights(scene: Scene) -> Figure:
     weights = restart_weights(config.walks.walk_length, config.objective.restart).numpy()
     left.bar(np.arange(1, len(weights) + 1), weights, color=PALETTE[0])
     left.set_xticks(np.arange(1, len(weights) + 1))
-    left.set_xlabel("position in the walk", fontsize=8, color=INK)
-    _title(left, "weight of a position (the last stands for all that would follow)")
+    left.set_xlabel("position in the walk; the last stands for all that would follow", fontsize=8, color=INK)
+    _title(left, "weight of a position")
     degrees = np.arange(1, 41)
     right.plot(degrees, visit_weights(degrees, config.objective.degree_power), color=PALETTE[5], lw=2)
     right.set_ylim(0, 1.05)
@@ -218,35 +223,47 @@ def draw_teacher(scene: Scene) -> Figure:
 
 
 def draw_student(scene: Scene) -> Figure:
-    """One clustering: what the teacher says of a paper, the first guess, and the model after training."""
-    graph, objective, teacher = scene.task.before, scene.objective, _teacher(scene)
-    size = objective.group_sizes[0]
-    node = _far_guess(scene, teacher)
-    read = scene.read(graph, scene.walks_on(graph, node))
-    with torch.inference_mode():
-        mean = torch.nn.functional.normalize(objective._mean(read), dim=1)
-        guess = (objective.config.sharpness * mean @ teacher.centres[:size].T).softmax(1)
-        learned = objective._logits(scene.artifact.model.encoder, read, objective._mean(read))[:, :size].softmax(1)
-        wanted = teacher.logits(torch.tensor([node]))[0, :size].softmax(0)
-    figure, panels = _panels(9, 2.9, 1, 1, 1)
-    shares = (wanted, guess.mean(0), learned.mean(0))
-    names = ("the teacher, which sees the whole graph", "mean of 32 walks, untrained", "the model, from the same walks")
-    for axes, share, name, colour in zip(panels, shares, names, (INK, NO_LABEL, PALETTE[0]), strict=True):
+    """One clustering: what the teacher says of a paper, the first guess, the model; how far off both are on average."""
+    teacher, some = _teacher(scene), _papers(scene)
+    size = scene.objective.group_sizes[0]
+    wanted = teacher.logits(torch.from_numpy(some))[:, :size].softmax(1)
+    guesses, learned = zip(*(_shares(scene, teacher, node) for node in some.tolist()), strict=True)
+    off = [
+        float((wanted * (wanted / torch.stack(shares)).log()).sum(1).mean()) for shares in (guesses, learned)
+    ]  # Kullback-Leibler divergence
+    one = int(wanted.max(1).values.argsort()[len(some) // 2])  # as sure a case as half of them
+    figure, panels = _panels(10.5, 2.9, 1, 1, 1, 0.6)
+    rows = (wanted[one], guesses[one], learned[one])
+    names = ("the teacher: the whole graph", "mean of 32 walks, untrained", "the model, same walks")
+    colours = (INK, NO_LABEL, PALETTE[0])
+    for axes, share, name, colour in zip(panels, rows, names, colours, strict=False):
         axes.bar(np.arange(1, size + 1), share.numpy(), color=colour)
-        axes.set_ylim(0, 1.08 * max(float(one.max()) for one in shares))
+        axes.set_ylim(0, 1.08 * max(float(row.max()) for row in rows))
         axes.set_xlabel(f"cluster, of {size}", fontsize=8, color=INK)
         _title(axes, name)
     panels[0].set_ylabel("share", fontsize=8, color=INK)
+    panels[-1].bar(("untrained", "model"), off, color=colours[1:], width=0.6)
+    _title(panels[-1], "divergence")
+    panels[-1].set_xlabel(f"mean of {len(some)} papers", fontsize=8, color=INK)
     return figure
 
 
-def _far_guess(scene: Scene, teacher: Teacher) -> int:
-    """A paper with three or more neighbours of which the teacher is surest."""
-    degrees = np.diff(scene.task.before.indptr)
-    some = np.flatnonzero(degrees >= 3)
-    size = scene.objective.group_sizes[0]
-    sure = teacher.logits(torch.from_numpy(some))[:, :size].softmax(1).max(1).values
-    return int(some[int(sure.argmax())])
+def _papers(scene: Scene) -> Any:
+    """Some papers of the fit that have three neighbours or more."""
+    some = np.flatnonzero(np.diff(scene.task.before.indptr) >= 3)
+    return np.sort(np.random.default_rng(SEED).choice(some, 200, replace=False))
+
+
+def _shares(scene: Scene, teacher: Teacher, node: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Shares of the first clustering by the untrained mean and by the model, mean over the same walks."""
+    objective, graph = scene.objective, scene.task.before
+    size = objective.group_sizes[0]
+    read = scene.read(graph, scene.walks_on(graph, node))
+    with torch.inference_mode():
+        mean = objective._mean(read)
+        untrained = objective.config.sharpness * torch.nn.functional.normalize(mean, dim=1) @ teacher.centres[:size].T
+        corrected = objective._logits(scene.artifact.model.encoder, read, mean)[:, :size]
+    return untrained.softmax(1).mean(0), corrected.softmax(1).mean(0)
 
 
 def draw_attention(scene: Scene) -> Figure:
@@ -267,7 +284,7 @@ def draw_attention(scene: Scene) -> Figure:
     length = len(shares)
     ids = [str(scene.graph.node_ids[node]) for node in scene.walks[number]]
     for index, (axes, weights) in enumerate(zip(panels, maps, strict=False)):
-        axes.imshow(weights, cmap="Blues", vmin=0)
+        axes.imshow(weights, cmap="Blues", vmin=0, vmax=max(float(one.max()) for one in maps))
         axes.set_xticks(range(length), ids, rotation=90, fontsize=7)
         axes.set_yticks(range(length), ids, fontsize=7)
         _title(axes, f"layer {index + 1}: who (row) looks at whom")

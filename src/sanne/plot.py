@@ -162,7 +162,7 @@ def _describe(
     if classes:
         facts.append(f"{len(classes):,} labels" if len(classes) > 1 else "1 label")
     if marks.any():
-        facts.append(f"{marks.sum():,} newcomers, ringed")
+        facts.append(f"{marks.sum():,} newcomer{'s' if marks.sum() > 1 else ''}, ringed")
     return _Map(
         points=points,
         names=names,
