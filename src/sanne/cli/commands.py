@@ -6,12 +6,13 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from sanne.cli.fitting import fit_and_save, load
 from sanne.cli.options import (
     Json,
     ModelFolder,
@@ -28,12 +29,7 @@ from sanne.cli.options import (
 from sanne.cli.serve import serve
 from sanne.cli.tasks import reproduce_app
 from sanne.config import BuildConfig
-from sanne.errors import InputError, SanneError, WriteError
-
-if TYPE_CHECKING:
-    from sanne.estimator import SANNE
-    from sanne.experiments.model_source import ModelSource
-    from sanne.graph.csr import Graph
+from sanne.errors import InputError, SanneError
 
 app = typer.Typer(
     help="Vectors for the nodes of a graph, and for nodes that arrive later, without training again.",
@@ -87,7 +83,6 @@ def fit(
     from sanne.device import peak_memory
     from sanne.estimator import SANNE
     from sanne.experiments.model_source import ModelSource
-    from sanne.locks import claimed
     from sanne.model.artifact import check_model_target
     from sanne.train.distributed import is_first_process
 
@@ -103,11 +98,9 @@ def fit(
     if out is None or estimate:
         from sanne.estimate import estimate_fit
 
-        show(estimate_fit(_load(origin), config, seed).to_dict(), as_json)
+        show(estimate_fit(load(origin), config, seed).to_dict(), as_json)
         return
-    with claimed(out) if is_first_process() else contextlib.nullcontext():
-        graph = _load(origin)
-        seconds = _fit_and_save(model, graph, origin, out, resume)
+    graph, seconds = fit_and_save(model, origin, out, resume=resume)
     if not is_first_process():
         return
     record = model.artifact_.record
@@ -429,39 +422,6 @@ def demo(
         table.add_row(str(row["id"]), row["class"], f"{row['similarity']:.3f}")
     console.print(table)
     console.print(f"the map is in {result['map']}")
-
-
-def _load(origin: "ModelSource") -> "Graph":
-    started = time.perf_counter()
-    graph = origin.load()
-    notes.print(f"read {graph} in {time.perf_counter() - started:.1f} s")
-    return graph
-
-
-def _fit_and_save(model: "SANNE", graph: "Graph", origin: "ModelSource", out: Path, resume: bool) -> float:
-    """Train with a checkpoint beside `out`, which goes once the model is there; how many seconds the training took."""
-    from sanne.train.distributed import is_first_process, is_restarted
-
-    checkpoint = out.with_name(out.name + ".checkpoint")
-    if checkpoint.exists() and is_restarted():
-        notes.print(f"started again: going on from {checkpoint}")
-    elif checkpoint.exists() and not resume:
-        notes.print(f"starting over: {checkpoint} holds an unfinished fit (--resume goes on with it)")
-    started = time.perf_counter()
-    try:
-        model.fit(graph, checkpoint=checkpoint, resume=resume)
-        seconds = time.perf_counter() - started
-        if is_first_process():
-            model.artifact_.record["source"] = origin.to_dict()
-            model.save(out)
-            checkpoint.unlink(missing_ok=True)
-    except (KeyboardInterrupt, WriteError) as error:
-        kept = f"; --resume goes on from {checkpoint}" if checkpoint.exists() else ""
-        notes.print(f"interrupted{kept}")
-        if isinstance(error, KeyboardInterrupt):
-            raise typer.Exit(130) from None
-        raise
-    return round(seconds, 2)
 
 
 def _embed_with_ray(
