@@ -19,7 +19,7 @@ SMALL: dict[str, Any] = {
     "num_heads": 2,
     "num_layers": 1,
     "ff_dim": 64,
-    "feature_dim": 16,
+    "feature_dim": 24,
     "epochs": 2,
     "steps_per_epoch": 6,
     "batch_size": 256,  # enough for two threads to share
@@ -34,7 +34,7 @@ CASES = {f"{recipe} {kind}": (recipe, kind) for recipe in ("fast", "paper") for 
 
 def small_graph(kind: str, ids: str = "p") -> Graph:
     """A planted graph with text, with features, or bare; the nodes have the same order whatever they are called."""
-    planted = planted_graph(size=60, ids=ids)
+    planted = planted_graph(size=100, ids=ids)
     stream = np.random.default_rng(0)
     texts = [
         " ".join([*stream.choice(WORDS[label], 4), *(f"w{word}" for word in stream.integers(0, 30, 4))])
