@@ -138,7 +138,7 @@ def liars(files: Files) -> list[Crafted]:
         found += [
             ("graph-dense", "indices.npy", _patched(files["graph-dense"]["indices.npy"], number, "<i"), "arc leads")
         ]
-    for number in (-1, 2**40, 5, 0):  # rows out of order
+    for number in (-1, 2**40, 1, 3):  # rows out of order
         found += [("graph-dense", "indptr.npy", _patched(files["graph-dense"]["indptr.npy"], number, "<q"), "indptr")]
     for number in (-1, 5, 2**31 - 1):
         places = _patched(files["graph-sparse"]["features.indices.npy"], number, "<i")

@@ -58,11 +58,11 @@ def described(draw: Any, *, tame: bool = False) -> Described:
 
     With `tame` ids and numbers are harmless, so that more graphs get as far as a fit.
     """
-    size = draw(st.integers(1 if tame else 0, 9))
+    size = draw(st.integers(2 if tame else 0, 9))
     odd = st.sampled_from([f"n{i}" for i in range(30)]) if tame else odd_ids()
     ids = draw(st.lists(odd, min_size=size, max_size=size, unique_by=str))
     node = st.integers(0, max(size - 1, 0))
-    edges = draw(st.lists(st.tuples(node, node), max_size=20)) if size else []
+    edges = draw(st.lists(st.tuples(node, node), min_size=2 if tame else 0, max_size=20)) if size else []
     number = st.floats(-10, 10, width=32) if tame else st.one_of(st.sampled_from(NUMBERS), st.floats(width=32))
     weight = st.floats(0.25, 4, width=32) if tame else st.sampled_from(WEIGHTS)
     weights = draw(st.none() | st.lists(weight, min_size=len(edges), max_size=len(edges)))

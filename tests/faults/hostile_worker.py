@@ -34,7 +34,7 @@ from sanne.errors import SanneError
 
 MEMORY = 2**30  # bytes that reading a spoilt file of a few kilobytes may ask for, above what the process has
 GROWTH = 256 * 2**20  # bytes of real memory that one spoilt file may take
-SECONDS = 30  # that one spoilt file may take, on a busy machine
+SECONDS = 20  # of processor time that one spoilt file may take
 SLOW = ("built-csv", "built-parquet")  # a tenth as often as others
 
 Case = tuple[str, str, bytes, bool]  # sample, file, content, whether checksums are made to fit
@@ -110,12 +110,12 @@ def time_limit(seconds: int) -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
         raise TooSlowError(f"more than {seconds} s")
 
-    signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def limit_memory() -> None:

@@ -49,7 +49,7 @@ class Standardised:
         if not fine.all():  # the difference of two large numbers may be more than single precision holds
             exact = (values[~fine].astype(np.float64) - self._mean) * self._scale
             result[~fine] = np.clip(exact, -_FARTHEST, _FARTHEST)
-            _check_range(graph, nodes, (np.abs(result) < _FARTHEST).all(axis=1))
+            _check_range(graph, nodes, np.asarray((np.abs(result) < _FARTHEST).all(axis=1)))
         return result
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:

@@ -133,7 +133,7 @@ class Graph:
             if len(bad):
                 raise InputError(
                     f"edge {bad[0] + 1}: weight {value[bad[0]]} is not a positive number "
-                    f"(from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}); remove the edge, correct it or scale all weights"
+                    f"(from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}); remove it, correct it or scale all weights"
                 )
         keep = source != target
         source, target = source[keep], target[keep]

@@ -79,6 +79,9 @@ def load_checkpoint(path: Path, identity: str) -> Checkpoint:
         found = header["identity"]
         optimisers = [_optimiser(number, values, tensors) for number, values in enumerate(header["optimisers"])]
         progress = Progress(**header["progress"])
+        for name, tensor in tensors.items():
+            if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+                raise ValueError(f"{name} holds numbers that are not finite")
     except (SafetensorError, OSError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{path}: not a readable checkpoint ({error}); delete it and fit again") from None
     if found != identity:

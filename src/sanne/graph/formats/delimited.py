@@ -53,7 +53,11 @@ class DelimitedFile:
 
     def schema(self) -> pa.Schema:
         """The columns with the types that fit their first values; text is string, numbers are float64."""
-        schema = self._open({}).schema
+        try:
+            schema = self._open({}).schema
+        except pa.ArrowInvalid as error:
+            self._explain(error)
+            raise InputError(f"{self.path}: {str(error).splitlines()[0]}") from None
         return pa.schema([(name, _lasting(kind)) for name, kind in zip(schema.names, schema.types, strict=True)])
 
     def batches(self, columns: Sequence[str], strings: Sequence[str], rows: int) -> Iterator[pa.Table]:
