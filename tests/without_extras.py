@@ -14,22 +14,22 @@ import sys
 import traceback
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 
 class Missing(MetaPathFinder):
-    """Makes packages look as if they were not installed."""
+    """Finds what Python's own finder finds, but for some packages: these look as if they were not installed."""
 
     def __init__(self, packages: list[str]) -> None:
         self.packages = packages
+        self.find_distributions = PathFinder.find_distributions
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name.split(".")[0] in self.packages:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return None
+        hidden = name.split(".")[0] in self.packages
+        return None if hidden else PathFinder.find_spec(name, path, target)
 
 
 def call(arguments: list[str]) -> tuple[int, str, str]:
@@ -70,7 +70,7 @@ def in_a_fork(entry: dict[str, Any], missing: Missing) -> Any:
 def main() -> None:
     entries = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     missing = Missing([package for entry in entries for package in entry["missing"]])
-    sys.meta_path.insert(0, missing)
+    sys.meta_path[sys.meta_path.index(PathFinder)] = missing
     for name in ("sanne.cli", "sanne.estimator", "sanne.experiments.judge", "sanne.experiments.systems"):
         importlib.import_module(name)
     sys.stdout.write(json.dumps([in_a_fork(entry, missing) for entry in entries]))
