@@ -29,7 +29,7 @@ SLOW = {
 }
 EVERYTHING = os.environ.get("SANNE_DOCS") == "all"
 PICTURES = os.environ.get("SANNE_START_PICTURES")
-AT_MOST = 20  # blocks of commands or Python that are not run, in all pages
+AT_MOST = 12  # blocks of commands or Python that are not run, in all pages
 FREE = ("docs/results.md", "docs/recipes.md")  # their commands take hours, and their blocks name no language
 
 
