@@ -62,7 +62,8 @@ def test_what_is_crafted_to_do_harm_does_none(valid: crafted_files.Files, tmp_pa
     crafted = [*pickles, *bombs, *liars]
     corpus = kept_cases()
     assert corpus, f"no files in {CORPUS}"
-    report = run("given", FILES, cases=[*as_cases(crafted, tmp_path), *corpus])
+    cases = [*as_cases(crafted, tmp_path), *corpus]
+    report = run("given", sorted({case["sample"] for case in cases}), cases=cases)
     assert not canary.exists(), "a file ran code"
     assert not report["findings"], told(report["findings"])
     check_words(crafted, report["outcomes"][: len(crafted)])
