@@ -84,6 +84,7 @@ def test_networkx_user(show: Any) -> None:
     assert sum(met) >= 10
 
 
+@pytest.mark.filterwarnings("ignore")  # PyG's own, of its own imports
 def test_pyg_user(show: Any) -> None:
     out = show("pyg_user.py")
     (words,), (vectors,) = percent(r"by words  : ", out), percent(r"by vectors: ", out)
