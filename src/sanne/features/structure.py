@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
-from sanne.features.text import check_components, fit_components, project
+from sanne.features.text import check_components, checked_factor, fit_components, project
 from sanne.features.walk_profile import WalkProfile
 from sanne.graph.csr import FloatArray, Graph, IntArray
 
@@ -73,8 +73,9 @@ class StructureMap:
     def from_state(cls, description: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:
         """The reverse of `state`."""
         parts = {name.removeprefix("walks/"): part for name, part in arrays.items() if name.startswith("walks/")}
-        walks = WalkProfile.from_state(description["walks"], parts)
-        scale = float(description["feature_scale"])
+        jump = checked_factor(description["walks"]["jump"])
+        walks = WalkProfile.from_state({"jump": jump}, parts)
+        scale = checked_factor(description["feature_scale"])
         return cls(description["known_ids"], arrays["idf"], arrays["components"], walks, scale)
 
 

@@ -71,7 +71,7 @@ class TfidfSVD:
             arrays["idf"],
             arrays["components"],
             description["vocabulary"],
-            float(description["feature_scale"]),
+            checked_factor(description["feature_scale"]),
             bool(description["whole"]),
         )
 
@@ -142,6 +142,13 @@ def check_components(idf: FloatArray, components: FloatArray, words: list[Any] |
         raise InputError(f"idf of shape {idf.shape} but components of shape {components.shape}")
     if words is not None and (not isinstance(words, list) or len(words) != len(idf)):
         raise InputError(f"{len(idf)} idf weights but another number of words")
+
+
+def checked_factor(value: Any) -> float:
+    """A positive number of ordinary size, as saved maps hold; anything else is refused."""
+    if not 0 < (number := float(value)) < 1e15:
+        raise InputError(f"{value!r} where a positive number of ordinary size was saved")
+    return number
 
 
 def weigh(counts: Any, idf: FloatArray, whole: bool) -> Any:
