@@ -57,7 +57,7 @@ class PageRun:
             self._start(text)
         elif block.language == "python":
             exec(compile(text, f"{self.page.name}:{block.line}", "exec"), self.names)
-        elif "<<" in text or not text.startswith("sanne"):  # here-documents, quotes over several lines
+        elif "<<" in text or any(line.count("'") % 2 for line in text.splitlines()):  # what goes over several lines
             self._bash(text)
         else:
             for line in text.replace("\\\n", " ").splitlines():
