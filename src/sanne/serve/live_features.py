@@ -36,14 +36,24 @@ class LiveFeatures:
         self._own = Growing(np.empty((0, feature_map.width), np.float32))
 
     def read(self, nodes: Sequence[NewNode]) -> FloatArray:
-        """The vectors of nodes by their text or features, (count, width)."""
+        """The vectors of nodes by their text or features, (count, width); not numbers where the map refuses a node."""
         vectors = np.zeros((len(nodes), self._map.width), np.float32)
         attribute = self.reads.attribute
         described = [i for i, node in enumerate(nodes) if getattr(node, attribute, None) is not None]
         for first in range(0, len(described) if attribute != "links" else 0, _ROWS_AT_ONCE):
             rows = described[first : first + _ROWS_AT_ONCE]
-            vectors[rows] = self._map.transform(_small_graph([nodes[i] for i in rows], self.reads))
+            try:
+                vectors[rows] = self._map.transform(_small_graph([nodes[i] for i in rows], self.reads))
+            except InputError:  # of one of them; the others do not suffer for it
+                for i in rows:
+                    vectors[i] = self._read_alone(nodes[i])
         return vectors
+
+    def _read_alone(self, node: NewNode) -> FloatArray:
+        try:
+            return self._map.transform(_small_graph([node], self.reads))[0]
+        except InputError:
+            return np.full(self._map.width, np.nan, np.float32)
 
     def read_links(self, rows: Sequence[tuple[NodeId, Sequence[NodeId]]]) -> FloatArray:
         """The vectors of nodes by their own and their neighbours' ids, for a model that reads nothing else."""
