@@ -142,6 +142,8 @@ def check_components(idf: FloatArray, components: FloatArray, words: list[Any] |
         raise InputError(f"idf of shape {idf.shape} but components of shape {components.shape}")
     if words is not None and (not isinstance(words, list) or len(words) != len(idf)):
         raise InputError(f"{len(idf)} idf weights but another number of words")
+    if words is not None and not (all(isinstance(word, str | int) for word in words) and len(set(words)) == len(words)):
+        raise InputError("words that are no words, or one of them twice")
 
 
 def checked_factor(value: Any) -> float:
