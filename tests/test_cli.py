@@ -1,5 +1,6 @@
 """The command line as a user meets it: real processes for the main road, one process for the many wrong turns."""
 
+import contextlib
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ import pytest
 
 from sanne.cli import main
 from sanne.estimator import SANNE
+from sanne.graph.load import load_graph
 from sanne.infer.vectors_file import read_vectors
 
 TOPICS = ("graph walks nodes edges", "protein cells folding genes", "market prices trade money")
@@ -327,3 +329,26 @@ def test_a_graph_that_does_not_suit_the_model_is_refused(tables: Path, run: Run)
     assert code == 2
     assert "'ghost'" in err
     assert not (tables / "v.parquet").exists()
+
+
+def test_a_model_saved_from_python_is_told_which_column_holds_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"n{i},{'bread flour yeast' if i < 6 else 'stars dust light'}" for i in range(12)]
+    (tmp_path / "nodes.csv").write_text("id,words\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    edges = [f"n{i},n{i + 1}" for i in range(11)]
+    (tmp_path / "edges.csv").write_text("src,dst\n" + "\n".join(edges) + "\n", encoding="utf-8")
+    graph = load_graph(tmp_path / "edges.csv", node_table=tmp_path / "nodes.csv", text="words")
+    settings = {"epochs": 1, "steps_per_epoch": 2, "batch_size": 16}
+    SANNE("fast", settings=settings, progress=False).fit(graph).save(tmp_path / "model")
+    command = ["sanne", "embed", f"{tmp_path}/model", "--graph", f"{tmp_path}/edges.csv"]
+    command += ["--node-table", f"{tmp_path}/nodes.csv", "--out", f"{tmp_path}/v.npy"]
+    monkeypatch.setattr(sys, "argv", command)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "--text" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "argv", [*command, "--text", "words"])
+    with contextlib.suppress(SystemExit):
+        main()
+    assert np.load(tmp_path / "v.npy").shape[0] == 12

@@ -18,6 +18,7 @@ from sanne.cli.options import (
     Estimated,
     Features,
     Json,
+    KnownText,
     Label,
     ModelFolder,
     NodeTable,
@@ -101,6 +102,7 @@ def embed(
     ] = None,
     graph: Annotated[str | None, typer.Option(help="The graph as it is now. Default: the one fit read.")] = None,
     node_table: NodeTable = None,
+    text: KnownText = None,
     nodes: Annotated[
         Path | None, typer.Option(help="One node id a line, or Parquet with a column id. Default: all nodes.")
     ] = None,
@@ -123,13 +125,13 @@ def embed(
     if out is None and not estimate:
         raise InputError("where to? give --out vectors.parquet, or --estimate to see what it would take")
     if out is not None and engine == "ray" and not estimate:
-        origin = ModelSource.remembered(Artifact.read(model)).changed(graph, node_table)
+        origin = ModelSource.remembered(Artifact.read(model)).changed(graph, node_table, text)
         show(_embed_with_ray(model, origin, nodes, out, explain, workers, address), as_json, f"wrote {out}")
         return
     if out is not None:
         check_output(out)
     fitted = Artifact.read(model)  # without the vectors of the fit, which may be many
-    now = ModelSource.remembered(fitted).changed(graph, node_table).load()
+    now = ModelSource.remembered(fitted).changed(graph, node_table, text).load()
     wanted = None if nodes is None else read_node_list(nodes)
     count = now.num_nodes if wanted is None else len(wanted)
     if out is None or estimate:
@@ -161,6 +163,7 @@ def similar(
     k: Annotated[int, typer.Option("-k", help="How many.", min=1)] = 10,
     graph: Annotated[str | None, typer.Option(help="The graph that has the node, if fit did not see it.")] = None,
     node_table: NodeTable = None,
+    text: KnownText = None,
     as_json: Json = False,
 ) -> None:
     """The nodes of the fitted graph nearest to a node."""
@@ -169,7 +172,7 @@ def similar(
 
     fitted = SANNE.load(model)
     if graph is not None or node_table is not None:
-        fitted.embed(ModelSource.remembered(fitted.artifact_).changed(graph, node_table).load(), [node_id])
+        fitted.embed(ModelSource.remembered(fitted.artifact_).changed(graph, node_table, text).load(), [node_id])
     found = [{"id": plain(other), "similarity": round(score, 4)} for other, score in fitted.similar(node_id, k)]
     if as_json:
         print_json({"id": node_id, "similar": found})

@@ -21,6 +21,10 @@ ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder tha
 Seed = Annotated[int, typer.Option(help="Same seed, same vectors.", min=0)]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe.")]
 Text = Annotated[list[str] | None, typer.Option(help="Column with documents; repeat it for several.")]
+KnownText = Annotated[
+    list[str] | None,
+    typer.Option("--text", help="Column with documents, where the model does not know; repeat it for several."),
+]
 Features = Annotated[list[str] | None, typer.Option(help="Feature columns; default: every numeric one.")]
 Label = Annotated[str | None, typer.Option(help="Column with classes; never a feature. Default: label.")]
 Directed = Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")]

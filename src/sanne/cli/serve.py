@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sanne.cli.options import Json, ModelFolder, NodeTable, notes, parse_settings, plain, print_json
+from sanne.cli.options import Json, KnownText, ModelFolder, NodeTable, notes, parse_settings, plain, print_json
 from sanne.config import ServeConfig
 from sanne.errors import InputError, MissingExtraError
 
@@ -25,6 +25,7 @@ def serve(
     model: ModelFolder,
     graph: Annotated[str | None, typer.Option(help="The graph to serve. Default: the one fit read.")] = None,
     node_table: NodeTable = None,
+    text: KnownText = None,
     store: Annotated[
         Path | None, typer.Option(help="The folder that keeps what is added. Default: MODEL.store.")
     ] = None,
@@ -57,7 +58,7 @@ def serve(
     context.call_on_close(listener.close)
     if token is None and not is_loopback(listener):
         notes.print(f"warning: everyone who reaches {host} may read and change this graph: set {TOKEN}", style="yellow")
-    origin = ModelSource.remembered(Artifact.read(model)).changed(graph, node_table)
+    origin = ModelSource.remembered(Artifact.read(model)).changed(graph, node_table, text)
     now = origin.load()
     folder = store or model.absolute().with_name(model.absolute().name + ".store")
     known = [plain(id) for id in now.node_ids[:_EXAMPLE_IDS]]

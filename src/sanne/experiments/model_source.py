@@ -59,8 +59,8 @@ class ModelSource:
         }
         return cls(**known)
 
-    def changed(self, source: str | None, node_table: Path | None) -> Self:
-        """Another graph (or node table) read in the same way."""
+    def changed(self, source: str | None, node_table: Path | None, text: Sequence[str] | None = None) -> Self:
+        """Another graph (or node table) read in the same way, or with other columns of text."""
         new = self
         if source is not None and is_graph_folder(source):  # it knows its columns and direction itself
             new = type(self)(source=_absolute(source))
@@ -69,7 +69,7 @@ class ModelSource:
             new = replace(new, source=_absolute(source), node_table=keep_table)
         if node_table is not None:
             new = replace(new, node_table=_absolute(str(node_table)))
-        return new
+        return replace(new, text=tuple(text)) if text else new
 
     @property
     def dataset(self) -> str | None:

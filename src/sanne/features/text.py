@@ -100,7 +100,7 @@ def word_counts(graph: Graph, nodes: IntArray | None, counter: Any) -> Any:
     """A CSR matrix (nodes, words) of positive counts; `counter` is a `word_counter`, None for a graph of counts."""
     if counter is not None:
         if graph.texts is None:
-            raise InputError("the model reads node text, but this graph has none: name its column with text=")
+            raise InputError("the model reads node text, but this graph has none: name its column with text= or --text")
         texts = graph.texts if nodes is None else graph.texts[nodes]
         return counter.transform(texts).astype(np.float32)
     if graph.features is None:

@@ -121,7 +121,7 @@ def reads_of(feature_map: FeatureMap, graph: Graph) -> Reads:
     description, _ = feature_map.state()
     if description.get("vocabulary") is not None:
         if graph.texts is None:
-            raise InputError("the model reads node text, but this graph has none: name its column with text=")
+            raise InputError("the model reads node text, but this graph has none: name its column with --text")
         return Reads("text")
     if graph.features is None:
         raise InputError("the model reads node features, but this graph has none: give its node table")
