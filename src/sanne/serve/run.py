@@ -1,5 +1,6 @@
 """Runs the application under uvicorn: a bound socket, limits on connections, an end that finishes what was accepted."""
 
+import gc
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -25,6 +26,9 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        # What is there now stays; to look through all of it for garbage would stop every thread for 300 ms, now and then.
+        gc.collect()
+        gc.freeze()
         self._on_start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
