@@ -26,7 +26,7 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        # What is there now stays; to look through all of it for garbage would stop every thread for 300 ms, now and then.
+        # What is there now stays: to look through it for garbage, now and then, would stop all threads for 300 ms.
         gc.collect()
         gc.freeze()
         self._on_start()
