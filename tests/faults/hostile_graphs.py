@@ -154,7 +154,10 @@ def _ends(graph: Described) -> np.ndarray[Any, Any]:
 
 
 def _matrix(graph: Described) -> Any:
-    return None if graph.features is None else np.array(graph.features, np.float64).reshape(len(graph.ids), -1)
+    if graph.features is None:
+        return None
+    width = len(graph.features[0]) if graph.features else 1
+    return np.array(graph.features, np.float64).reshape(len(graph.ids), width)
 
 
 def as_scipy(graph: Described, folder: Path) -> Graph:
