@@ -16,6 +16,7 @@ import { View } from "./view.js";
 const LOOK_AGAIN = 2500; // milliseconds between two looks for newcomers and for a better map
 const MORPH = 1200; // milliseconds from one map to the next
 const REACH = 48; // CSS pixels around the middle, where Enter looks for a node
+const MANY = 5000; // points, from which on a slow machine draws only a part of them while the map moves
 const SLOW = 45; // milliseconds a frame, above which fewer points are drawn while the map moves
 
 const nodes = new Nodes();
@@ -58,7 +59,7 @@ function paint(now) {
   if (view.keyboard) marks.middle = nodes.nearest(view.x, view.y, REACH / view.scale);
   marks.draw(size);
   if (marks.moving) redraw();
-  if (nodes.count > 20000) adapt(performance.now() - begun, now);
+  if (nodes.count > MANY) adapt(performance.now() - begun, now);
 }
 
 let lastFrame = 0;
