@@ -13,7 +13,7 @@ from sanne.experiments.result_files import DATASETS as DATASETS
 from sanne.experiments.runs import graph_of
 from sanne.experiments.table_formats import Block
 from sanne.experiments.task_runs import Measured, TaskCell, stored, task_cells
-from sanne.experiments.task_tables import Column, figures_block, records, seconds_of, seeds_words
+from sanne.experiments.task_tables import Column, dataset_blocks, records, seconds_of, seeds_words
 from sanne.graph.csr import FloatArray
 
 NAME = "communities"
@@ -54,12 +54,7 @@ def columns(results: Sequence[dict[str, Any]]) -> list[Column]:
 
 def blocks(found: Sequence[Sequence[dict[str, Any]]]) -> list[Block]:
     """A table for each dataset."""
-    tables = []
-    for dataset in dict.fromkeys(results[0]["dataset"] for results in found):
-        mine = [results for results in found if results[0]["dataset"] == dataset]
-        title = f"{dataset.capitalize()}: {mine[0][0]['parts']['all']['num_communities']} communities"
-        tables.append(figures_block(title, "", [(results[0]["system"], columns(results)) for results in mine]))
-    return tables
+    return dataset_blocks(found, columns, lambda result: f"{result['parts']['all']['num_communities']} communities")
 
 
 def notes(found: Sequence[Sequence[dict[str, Any]]]) -> list[str]:

@@ -14,7 +14,7 @@ from sanne.evaluate.link_prediction import LinkScores, Similarity, learn_weights
 from sanne.experiments.runs import graph_of
 from sanne.experiments.table_formats import Block
 from sanne.experiments.task_runs import Measured, TaskCell, stored, task_cells
-from sanne.experiments.task_tables import Column, figures_block, records, seconds_of, seeds_words, tried_words
+from sanne.experiments.task_tables import Column, dataset_blocks, records, seconds_of, seeds_words, tried_words
 from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.graph.split import hold_out_edges, non_edges
 from sanne.seeds import numpy_stream
@@ -109,13 +109,9 @@ def columns(results: Sequence[dict[str, Any]]) -> list[Column]:
 
 def blocks(found: Sequence[Sequence[dict[str, Any]]]) -> list[Block]:
     """A table for each dataset."""
-    tables = []
-    for dataset in dict.fromkeys(results[0]["dataset"] for results in found):
-        mine = [results for results in found if results[0]["dataset"] == dataset]
-        edges = mine[0][0]["parts"]["test"]["edges"]
-        title = f"{dataset.capitalize()}: {edges:,} edges among as many non-edges"
-        tables.append(figures_block(title, "", [(results[0]["system"], columns(results)) for results in mine]))
-    return tables
+    return dataset_blocks(
+        found, columns, lambda result: f"{result['parts']['test']['edges']:,} edges among as many non-edges"
+    )
 
 
 def notes(found: Sequence[Sequence[dict[str, Any]]]) -> list[str]:

@@ -1,6 +1,6 @@
 """What the tables of the tasks share: means and deviations over files, the best of a column in bold."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,20 @@ def figures_block(title: str, first: str, rows: Sequence[tuple[str, Sequence[Col
             line.append(Figure(mean, round(float(np.std(values)), 2), place if place <= 2 and len(rows) > 2 else 0))
         table.append(line)
     return Block(title, [first, *names], table)
+
+
+def dataset_blocks(
+    found: Sequence[Sequence[dict[str, Any]]],
+    columns: Callable[[Sequence[dict[str, Any]]], list[Column]],
+    about: Callable[[dict[str, Any]], str],
+) -> list[Block]:
+    """A table for each dataset, a row for each system; `about` says in words what a file's dataset was tried on."""
+    tables = []
+    for dataset in dict.fromkeys(results[0]["dataset"] for results in found):
+        mine = [results for results in found if results[0]["dataset"] == dataset]
+        title = f"{dataset.capitalize()}: {about(mine[0][0])}"
+        tables.append(figures_block(title, "", [(results[0]["system"], columns(results)) for results in mine]))
+    return tables
 
 
 def records(facts: dict[str, Any], columns: Sequence[Column]) -> dict[str, Any]:

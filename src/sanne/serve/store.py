@@ -10,7 +10,6 @@
 | `search.lance`, `search.json` | vectors with an index, for graphs above `EXACT_ROWS` nodes; can be made again |
 """
 
-import fcntl
 import hashlib
 import json
 import os
@@ -23,6 +22,7 @@ import numpy as np
 from sanne.atomic import check_target, replaced_file
 from sanne.errors import InputError, StoreError
 from sanne.graph.csr import FloatArray, Graph
+from sanne.locks import take_lock
 from sanne.serve.journal import Journal
 from sanne.serve.vectors import EXACT_ROWS, LiveVectors
 
@@ -104,14 +104,12 @@ def graph_digest(graph: Graph) -> str:
 
 def _take_lock(place: Path) -> int:
     descriptor = os.open(place / "lock", os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    if not take_lock(descriptor):
         holder = os.read(descriptor, 32).decode(errors="replace").strip() or "unknown"
         os.close(descriptor)
         raise StoreError(
             f"{place}: another server uses this store (process {holder}): stop it, or give this one its own --store"
-        ) from None
+        )
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
     return descriptor
