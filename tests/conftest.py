@@ -1,5 +1,6 @@
 """Real data for tests: SANNE_DATA, else ../shared/data beside the checkout, else the package index."""
 
+import logging
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,3 +32,12 @@ def sanne_data() -> Iterator[Path | None]:
 def cora(sanne_data: Path | None) -> Graph:
     """Cora, from wherever it can be had."""
     return load_dataset("cora")
+
+
+@pytest.fixture(autouse=True)
+def log_level() -> Iterator[None]:
+    """The library's log level as it was, whatever a test sets: `sanne -v` sets it for the whole process."""
+    logger = logging.getLogger("sanne")
+    before = logger.level
+    yield
+    logger.setLevel(before)

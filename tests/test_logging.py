@@ -18,15 +18,6 @@ PACKAGE = Path(sanne.__file__).parent
 ROOT_CALLS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
 
 
-@pytest.fixture(autouse=True)
-def level() -> Iterator[None]:
-    """The level as it was, whatever a test sets."""
-    logger = logging.getLogger("sanne")
-    before = logger.level
-    yield
-    logger.setLevel(before)
-
-
 def calls(path: Path) -> Iterator[str]:
     """Every call of a plain name, or of a name of a module, in a file."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

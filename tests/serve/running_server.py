@@ -1,7 +1,9 @@
 """A server as a user starts it: a process of its own on a free port, with a real model, graph and store."""
 
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -67,3 +69,13 @@ class RunningServer:
         self.client.close()
         assert self.process.stdout is not None
         self.process.stdout.close()
+
+
+def answer_of(connection: socket.socket) -> tuple[int, str]:
+    """Status and error code of whatever comes before the connection is closed."""
+    received = b""
+    with contextlib.suppress(ConnectionResetError):
+        while part := connection.recv(65536):
+            received += part
+    head, _, body = received.partition(b"\r\n\r\n")
+    return int(head.split()[1]), json.loads(body)["error"]["code"]

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from running_server import RunningServer
+from running_server import RunningServer, answer_of
 
 HEAD = b"POST /v1/embed HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 NODE = {"nodes": [{"id": "x", "links": ["p0"]}]}
@@ -25,16 +25,6 @@ def is_served(server: RunningServer) -> None:
 
 def connect(server: RunningServer) -> socket.socket:
     return socket.create_connection(server.address, timeout=20)
-
-
-def answer_of(connection: socket.socket) -> tuple[int, str]:
-    """Status and error code of whatever comes before the connection is closed."""
-    received = b""
-    with contextlib.suppress(ConnectionResetError):
-        while part := connection.recv(65536):
-            received += part
-    head, _, body = received.partition(b"\r\n\r\n")
-    return int(head.split()[1]), json.loads(body)["error"]["code"]
 
 
 def test_300_clients_that_send_one_byte_a_second(server: RunningServer) -> None:
