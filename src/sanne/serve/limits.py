@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sanne.config import ServeConfig
@@ -133,10 +134,8 @@ class Pace:
 
 
 def _declared_length(scope: Scope) -> int:
-    for name, value in scope["headers"]:
-        if name == b"content-length":
-            return int(value) if value.isdigit() else 0
-    return 0
+    value = Headers(scope=scope).get("content-length", "")
+    return int(value) if value.isdecimal() and value.isascii() else 0
 
 
 def _without_port(host: str) -> str:
@@ -200,7 +199,7 @@ class Guard:
     def _check_host(self, scope: Scope) -> None:
         if self._hosts is None:
             return
-        called = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
+        called = Headers(scope=scope).get("host", "")
         if _without_port(called).lower() not in self._hosts:
             raise Refusal(
                 421,
@@ -211,11 +210,8 @@ class Guard:
     def _check_token(self, scope: Scope) -> None:
         if self._token is None or scope["path"] in self._free:
             return
-        given = b""
-        for name, value in scope["headers"]:
-            if name == b"authorization":
-                kind, _, given = value.partition(b" ")
-                given = given.strip() if kind.lower() == b"bearer" else b""
+        kind, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
+        given = token.strip().encode("latin-1") if kind.lower() == "bearer" else b""
         if not hmac.compare_digest(given, self._token):
             raise Refusal(401, "unauthorized", "send the header Authorization: Bearer TOKEN with this server's token")
 
