@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from planted import planted_graph
 from sanne.errors import InputError
-from sanne.train.checkpoint import Checkpoint, Progress, fingerprint, load_checkpoint, save_checkpoint
+from sanne.train.checkpoint import Checkpoint, Progress, checksum, fingerprint, load_checkpoint, save_checkpoint
 
 PROGRESS = Progress(epoch=3, losses=[0.1, 1 / 3, 2e-17], scores=[0.5], seconds=1.5, best_epoch=1)
 
@@ -92,8 +92,31 @@ def test_a_header_that_makes_no_sense_is_refused(tmp_path: Path, damage: str) ->
         "odd progress": json.dumps(whole | {"progress": {"epoch": 1, "luck": 2}}),
         "no optimiser": json.dumps(whole | {"optimisers": [{}]}),
     }[damage]
-    save_file(load_file(path), path, metadata=None if header is None else {"sanne": header})
+    tensors = load_file(path)
+    metadata = None if header is None else {"sanne": header, "sha256": checksum(header, tensors)}
+    save_file(tensors, path, metadata=metadata)
     with pytest.raises(InputError, match=r"c\.safetensors: not a readable checkpoint"):
+        load_checkpoint(path, "me")
+
+
+@pytest.mark.parametrize("words", [b"betas", b"0.9", b'"lr', b"model/", b"exp_avg", b"F32"])
+def test_a_flipped_bit_in_the_header_is_refused(tmp_path: Path, words: bytes) -> None:
+    path = tmp_path / "c.safetensors"
+    save_checkpoint(path, checkpoint(), "me")
+    content = bytearray(path.read_bytes())
+    content[content.index(words) + len(words) - 1] ^= 1
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=r"c\.safetensors: not a readable checkpoint"):
+        load_checkpoint(path, "me")
+
+
+def test_a_flipped_bit_in_a_weight_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "c.safetensors"
+    save_checkpoint(path, checkpoint(), "me")
+    content = bytearray(path.read_bytes())
+    content[-4] ^= 1  # the last bit of a mantissa: a number like any other
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="its checksum does not fit"):
         load_checkpoint(path, "me")
 
 

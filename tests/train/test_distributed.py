@@ -100,7 +100,7 @@ def test_an_error_in_one_process_does_not_hang_the_other(together: Path) -> None
 
 def test_a_loss_that_is_not_finite_in_one_process_stops_both(together: Path) -> None:
     for name in ("first", "second"):
-        assert "the loss is not finite in epoch 1" in report(together, name)["loss not finite in the second"]
+        assert "loss or weights are not finite in epoch 1" in report(together, name)["loss not finite in the second"]
 
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="finds the process to kill in /proc")

@@ -16,7 +16,7 @@ from sanne.device import choose_device, torch_threads
 from sanne.errors import InputError, SanneError
 from sanne.model.distil import ClusterDistillation
 from sanne.model.sanne import WalkModel
-from sanne.train.checkpoint import Progress
+from sanne.train.checkpoint import Progress, checksum
 from sanne.train.loop import Run, make_optimisers, set_learning_rates, train
 
 GRAPH = planted_graph()
@@ -132,8 +132,8 @@ def test_a_checkpoint_with_a_part_missing_is_refused(tmp_path: Path) -> None:
     run(config, run=Run(checkpoint))
     with safe_open(checkpoint, framework="pt") as file:
         metadata = file.metadata()
-    tensors = load_file(checkpoint)
-    save_file({name: t for name, t in tensors.items() if "correction" not in name}, checkpoint, metadata=metadata)
+    tensors = {name: tensor for name, tensor in load_file(checkpoint).items() if "correction" not in name}
+    save_file(tensors, checkpoint, metadata={**metadata, "sha256": checksum(metadata["sanne"], tensors)})
     with pytest.raises(InputError, match="not a whole checkpoint"):
         run(config, run=Run(checkpoint, resume=True))
 
@@ -204,6 +204,17 @@ def test_the_table_has_a_learning_rate_of_its_own() -> None:
     for name, tensor in model.state_dict().items():
         moved = (tensor - start[name]).abs().max().item()
         assert (moved > 0.05) == (name == "objective.table"), name
+
+
+def test_weights_that_the_last_step_spoils_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(torch.optim.Adam):
+        def step(self, closure: Any = None) -> None:
+            for group in self.param_groups:
+                group["params"][0].data.fill_(torch.inf)
+
+    monkeypatch.setattr("sanne.train.loop.make_optimisers", lambda model, config: [Broken(model.parameters())])
+    with pytest.raises(SanneError, match="weights are not finite in epoch 1"):
+        run(tiny_config(epochs=1, steps_per_epoch=1))
 
 
 def test_a_loss_that_is_not_finite_is_named() -> None:

@@ -64,18 +64,21 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint, identity: str) -> None:
                 else:
                     values["state"].setdefault(str(parameter), {})[name] = value
         plain.append(values)
-    header = {"progress": asdict(checkpoint.progress), "optimisers": plain, "identity": identity}
+    header = json.dumps({"progress": asdict(checkpoint.progress), "optimisers": plain, "identity": identity})
     contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
     with replaced_file(path) as part:
-        save_file(contiguous, part, metadata={"sanne": json.dumps(header)})
+        save_file(contiguous, part, metadata={"sanne": header, "sha256": checksum(header, contiguous)})
 
 
 def load_checkpoint(path: Path, identity: str) -> Checkpoint:
     """Read a checkpoint; refuse one of another graph or of other settings."""
     try:
         with safe_open(path, framework="pt") as file:
-            header = json.loads((file.metadata() or {})["sanne"])
+            metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+        if metadata["sha256"] != checksum(metadata["sanne"], tensors):
+            raise ValueError("its checksum does not fit")
+        header = json.loads(metadata["sanne"])
         found = header["identity"]
         optimisers = [_optimiser(number, values, tensors) for number, values in enumerate(header["optimisers"])]
         progress = Progress(**header["progress"])
@@ -90,6 +93,15 @@ def load_checkpoint(path: Path, identity: str) -> Checkpoint:
             "resume with those it was made with, or delete it and fit again"
         )
     return Checkpoint(progress, _under("model/", tensors), _under("best/", tensors), optimisers)
+
+
+def checksum(header: str, tensors: dict[str, Tensor]) -> str:
+    """A checksum of all that a checkpoint holds: a flipped bit would train on without anyone noticing."""
+    digest = hashlib.sha256(header.encode())
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def _optimiser(number: int, values: dict[str, Any], tensors: dict[str, Tensor]) -> dict[str, Any]:

@@ -111,9 +111,9 @@ def train(
                     rate = optimisers[0].param_groups[0]["lr"]
                     reporter.add(batch.position + 1, loss.item(), rate, batch.whole_size)
             mean_loss = float(losses) / stream.steps_per_epoch
-            if not math.isfinite(mean_loss):
+            if not math.isfinite(mean_loss) or not is_finite(model):
                 raise SanneError(
-                    f"the loss is not finite in epoch {progress.epoch + 1}: lower learning_rate "
+                    f"loss or weights are not finite in epoch {progress.epoch + 1}: lower learning_rate "
                     f"(now {config.train.learning_rate}) or look for extreme feature values"
                 )
             progress.epoch += 1
@@ -156,6 +156,11 @@ def training_step(
     for optimiser in optimisers:
         optimiser.step()
     return loss.detach()
+
+
+def is_finite(model: WalkModel) -> bool:
+    """Whether all weights are numbers; the last step of a training has no loss after it that would show it."""
+    return all(bool(torch.isfinite(weights).all()) for weights in model.parameters())
 
 
 def out_of_patience(progress: Progress, config: TrainConfig) -> bool:

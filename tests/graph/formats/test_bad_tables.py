@@ -154,3 +154,21 @@ def test_a_column_that_is_no_text() -> None:
 def test_ids_of_a_wrong_type(ids: list[object]) -> None:
     with pytest.raises(InputError, match="edge table: ids must be integers or text"):
         read_tables(pa.table({"src": ids, "dst": ids}))
+
+
+@pytest.mark.parametrize("column", ["src", "id", "about", "label"])
+@pytest.mark.parametrize("in_memory", [True, False])
+def test_bytes_that_a_typed_table_calls_text(tmp_path: Path, column: str, in_memory: bool) -> None:
+    columns = {"src": ["a", "b"], "dst": ["b", "a"], "id": ["a", "b"], "about": ["x", "y"], "label": ["p", "q"]}
+    arrays = {name: pa.array(values) for name, values in columns.items()}
+    arrays[column] = pa.array([b"a", b"\xff\xfe"], pa.binary()).view(pa.string())
+    edges, nodes = (
+        pa.table({name: arrays[name] for name in names}) for names in (("src", "dst"), ("id", "about", "label"))
+    )
+    sources: list[pa.Table | Path] = [edges, nodes]
+    if not in_memory:
+        sources = [tmp_path / "edges.parquet", tmp_path / "nodes.parquet"]
+        pq.write_table(edges, sources[0])
+        pq.write_table(nodes, sources[1])
+    with pytest.raises(InputError, match=f"damaged .*column '{column}': .*UTF8"):
+        read_tables(*sources, text="about")

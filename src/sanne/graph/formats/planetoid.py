@@ -1,7 +1,8 @@
 """Read Planetoid files (ind.NAME.x, .tx, .allx, .y, .ty, .ally, .graph, .test.index) as a graph.
 
-The files are pickles of numpy arrays and scipy matrices. They are read by an unpickler that knows those
-few names and nothing else, so that a file cannot run code.
+The files are pickles of numpy arrays and scipy matrices. They are read by an unpickler that knows those few names and
+nothing else, so that a file cannot run code. Even those names stand for classes of this file that only remember what
+they are told: numpy's own take a damaged state and break the process.
 """
 
 import collections
@@ -17,6 +18,7 @@ import scipy.sparse as sp
 
 from sanne.errors import InputError
 from sanne.graph.csr import Graph
+from sanne.graph.sparse import checked_sparse
 
 PARTS = ("allx", "ally", "tx", "ty", "graph", "test.index")  # x and y repeat rows of allx and ally
 
@@ -61,26 +63,63 @@ def planetoid_name(folder: Path) -> str:
     return found[0]
 
 
-def _dtype(name: str, *_: object) -> np.dtype[Any]:
-    kind = np.dtype(name, copy=True)
-    if kind.kind not in "iufb":
-        raise pickle.UnpicklingError(f"array of {kind}")
-    return kind
+class _Kind:
+    """In the place of numpy.dtype."""
+
+    def __init__(self, name: str, *_: object) -> None:
+        self.name = name
+        self.order = "="
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.order = state[1]
+
+    def to_dtype(self) -> np.dtype[Any]:
+        """The type of numbers that it names."""
+        if self.name not in _NUMBERS or self.order not in ("<", ">", "=", "|"):
+            raise ValueError(f"an array of {self.order}{self.name}")
+        return np.dtype(self.name).newbyteorder(self.order)  # type: ignore[arg-type]
 
 
+class _Array:
+    """In the place of numpy.ndarray."""
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        _, self.shape, self.kind, self.by_columns, self.content = state
+
+    def to_numpy(self) -> npt.NDArray[Any]:
+        """The numbers; what is damaged raises ValueError, TypeError, AttributeError or OverflowError."""
+        content = self.content.encode("latin1") if isinstance(self.content, str) else self.content
+        values = np.frombuffer(content, self.kind.to_dtype())
+        if min(self.shape, default=0) < 0:
+            raise ValueError(f"an array of shape {self.shape}")
+        return values.reshape(self.shape, order="F" if self.by_columns else "C")
+
+
+class _Matrix:
+    """In the place of scipy's csr_matrix."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.state = state
+
+
+def _reconstruct(*_: object) -> _Array:
+    return _Array()
+
+
+_NUMBERS = ("b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")
 # numpy's and scipy's modules have moved since these files were written: all names they have had.
-_RECONSTRUCT: Any = np.empty(0).__reduce__()[0]
 ADMITTED: dict[tuple[str, str], Callable[..., Any]] = {
-    ("numpy", "ndarray"): np.ndarray,
-    ("numpy", "dtype"): _dtype,
-    ("numpy.core.multiarray", "_reconstruct"): _RECONSTRUCT,
-    ("numpy._core.multiarray", "_reconstruct"): _RECONSTRUCT,
-    ("scipy.sparse.csr", "csr_matrix"): sp.csr_matrix,
-    ("scipy.sparse._csr", "csr_matrix"): sp.csr_matrix,
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _Kind,
+    ("numpy.core.multiarray", "_reconstruct"): _reconstruct,
+    ("numpy._core.multiarray", "_reconstruct"): _reconstruct,
+    ("scipy.sparse.csr", "csr_matrix"): _Matrix,
+    ("scipy.sparse._csr", "csr_matrix"): _Matrix,
     ("collections", "defaultdict"): collections.defaultdict,
     ("__builtin__", "list"): list,
     ("builtins", "list"): list,
 }
+_DAMAGE = (ValueError, TypeError, AttributeError, KeyError, IndexError, OverflowError)
 
 
 class _DataUnpickler(pickle.Unpickler):
@@ -97,18 +136,21 @@ def _load(path: Path) -> Any:
             return _DataUnpickler(file, encoding="latin1").load()
     except (
         *(pickle.UnpicklingError, EOFError, OSError, ImportError, MemoryError, RecursionError),
-        *(ValueError, TypeError, AttributeError, KeyError, IndexError, OverflowError),
+        *_DAMAGE,
     ) as error:
         raise InputError(f"{path}: not a Planetoid file ({error}); fetch it again") from None
 
 
 def _matrix(path: Path) -> Any:
-    """A CSR matrix, rebuilt and checked: a pickle can hold indices that point outside."""
+    """A CSR matrix of finite numbers."""
     loaded = _load(path)
     try:
-        matrix = sp.csr_matrix((np.asarray(loaded.data, np.float32), loaded.indices, loaded.indptr), shape=loaded.shape)
-        matrix.check_format(full_check=True)
-    except (ValueError, TypeError, AttributeError, OverflowError) as error:
+        data, indices, indptr = (loaded.state[name].to_numpy() for name in ("data", "indices", "indptr"))
+        rows, columns = loaded.state.get("_shape") or loaded.state["shape"]
+        matrix = checked_sparse(data, indices, indptr, columns).astype(np.float32)
+        if matrix.shape[0] != rows:
+            raise ValueError(f"{matrix.shape[0]} rows where it says {rows}")
+    except (*_DAMAGE, InputError) as error:
         raise InputError(f"{path}: not a sparse matrix ({error}); fetch it again") from None
     if not np.isfinite(matrix.data).all():
         raise InputError(f"{path}: holds NaN or infinite values")
@@ -117,9 +159,13 @@ def _matrix(path: Path) -> Any:
 
 def _one_hot(path: Path) -> npt.NDArray[Any]:
     loaded = _load(path)
-    if not isinstance(loaded, np.ndarray) or loaded.ndim != 2 or loaded.dtype.kind not in "iufb":
-        raise InputError(f"{path}: expected a matrix of class indicators; fetch it again")
-    return loaded
+    try:
+        indicators: npt.NDArray[Any] = loaded.to_numpy()
+        if indicators.ndim != 2:
+            raise ValueError(f"{indicators.ndim} dimensions")
+    except _DAMAGE as error:
+        raise InputError(f"{path}: expected a matrix of class indicators ({error}); fetch it again") from None
+    return indicators
 
 
 def _class_numbers(one_hot: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

@@ -39,7 +39,7 @@ class ParquetFile:
     def read(self, columns: Sequence[str], strings: Sequence[str] = ()) -> pa.Table:
         """Some columns, as they are stored."""
         try:
-            return pq.read_table(self.path, columns=list(columns), partitioning=None)
+            return _validated(pq.read_table(self.path, columns=list(columns), partitioning=None))
         except DAMAGE as error:
             raise InputError(f"{self.path}: damaged Parquet file ({first_line(error)})") from None
 
@@ -52,7 +52,7 @@ class ParquetFile:
         try:
             with pq.ParquetFile(self.path, buffer_size=_BUFFER, pre_buffer=False) as file:
                 for batch in file.iter_batches(rows, columns=list(columns), use_threads=False):
-                    yield pa.Table.from_batches([batch])
+                    yield _validated(pa.Table.from_batches([batch]))
         except DAMAGE as error:
             raise InputError(f"{self.path}: damaged Parquet file ({first_line(error)})") from None
 
@@ -76,7 +76,10 @@ class MemoryTable:
 
     def read(self, columns: Sequence[str], strings: Sequence[str] = ()) -> pa.Table:
         """Some columns, as they are."""
-        return self.table.select(list(columns))
+        try:
+            return _validated(self.table.select(list(columns)))
+        except pa.ArrowInvalid as error:
+            raise InputError(f"{self.name}: a damaged table ({first_line(error)})") from None
 
     def place(self, row: int) -> str:
         """Where a row stands, for messages; the first row is row 1."""
@@ -115,6 +118,16 @@ def open_memory_table(source: Any, name: str) -> MemoryTable:
         table = pa.table(source)
     _check_unique(tuple(table.column_names), name)
     return MemoryTable(table, name)
+
+
+def _validated(table: pa.Table) -> pa.Table:
+    """The table, if its content is what its types say; any bytes may be called text, and that shows much later."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise pa.ArrowInvalid(f"column {name!r}: {first_line(error)}") from None
+    return table
 
 
 def _is_pandas(source: Any) -> bool:
