@@ -171,3 +171,12 @@ def test_the_papers_grid_has_its_recipe_first_and_216_points() -> None:
     assert len({json.dumps(settings) for settings in grid}) == 216
     assert len(systems.make_grid("sanne-paper", {"num_walks": 16})) == 54
     assert len(systems.make_grid("sanne-best")) == 1
+
+
+def test_without_attributes_skip_gram_draws_the_walks_of_its_papers() -> None:
+    for name in ("deepwalk", "node2vec"):
+        first = systems.make_grid(name, attributes=False)[0].settings()
+        assert first["num_walks"] == 80
+        assert systems.make_grid(name)[0].settings()["num_walks"] == 10
+    with_and_without = [len(systems.make_grid("smoothed", attributes=has)) for has in (True, False)]
+    assert with_and_without[0] == with_and_without[1]

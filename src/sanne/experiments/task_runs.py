@@ -26,6 +26,7 @@ class Measured:
     parts: Parts
 
 
+WITHOUT_ATTRIBUTES = ("blogcatalog", "ca-astroph")
 Measure = Callable[[System | Classifier, str, int], Measured]  # a system, a dataset's name, a seed or split
 
 
@@ -42,6 +43,11 @@ class TaskCell:
 
     def folder(self, out: Path) -> Path:
         return out / self.task / self.dataset / self.system
+
+    def grid(self, progress: bool | None = None) -> Sequence[System | Classifier]:
+        """The candidates, the first one first."""
+        attributes = self.dataset not in WITHOUT_ATTRIBUTES
+        return make_grid(self.system, self.settings, progress=progress, attributes=attributes)
 
     def __str__(self) -> str:
         return f"{self.task}: {self.system}, {self.dataset}"
@@ -85,7 +91,7 @@ class TaskPiece:
         cell = self.cell
         path = cell.folder(out) / f"{self.number}.json"
         kept: dict[str, Any] = read_result(path) if self.tried else {"candidates": [], "parts": {}}
-        systems = make_grid(cell.system, cell.settings, progress=progress)
+        systems = cell.grid(progress)
         started, longest = clock(), 0.0
         for tried, system in enumerate(systems[self.tried :], self.tried + 1):
             before = clock()
@@ -118,7 +124,7 @@ def fill_tasks(cells: Sequence[TaskCell], out: Path, plan: Plan) -> list[Excepti
 
 def missing(cell: TaskCell, out: Path, search: bool) -> list[Piece]:
     """What is still to be run of a cell; with `search`, also where the grid was not tried to the end."""
-    systems = make_grid(cell.system, cell.settings)
+    systems = cell.grid()
     grid = [plain(system.settings()) for system in systems]
     pieces: list[Piece] = []
     for number in cell.numbers:
