@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from planted import accuracy, planted_graph
-from sanne.baselines.ddrw import DDRW
+from sanne.baselines.ddrw import DDRW, Settings
 from sanne.baselines.deepwalk import DeepWalk
 from sanne.baselines.deepwalk_bow import DeepWalkBow
 from sanne.baselines.doc2vec import Doc2Vec
@@ -18,18 +18,19 @@ from sanne.baselines.line import Line
 from sanne.baselines.neighbours_mean import neighbours_mean
 from sanne.baselines.node2vec import Node2Vec
 from sanne.baselines.sdne import SDNE
+from sanne.baselines.skip_gram import SkipGram
 from sanne.experiments.systems import make_system
 from sanne.graph.csr import FloatArray, Graph
 from sanne.graph.split import hide_nodes
 
 WALKS: dict[str, Any] = {"dim": 16, "walk_length": 20, "window": 5}
 SYSTEMS: dict[str, Callable[[], System]] = {
-    "deepwalk": lambda: DeepWalk(**WALKS),
-    "deepwalk-bow": lambda: DeepWalkBow(deepwalk=DeepWalk(**WALKS)),
+    "deepwalk": lambda: DeepWalk(SkipGram(**WALKS)),
+    "deepwalk-bow": lambda: DeepWalkBow(deepwalk=DeepWalk(SkipGram(**WALKS))),
     "doc2vec": lambda: Doc2Vec(dim=16, epochs=200),
     "ep-b": lambda: EPB(dim=16, epochs=20),
     "line": lambda: Line(dim=16),
-    "node2vec": lambda: Node2Vec(q=2.0, **WALKS),
+    "node2vec": lambda: Node2Vec(SkipGram(p=4.0, q=2.0, **WALKS)),
     "sdne": lambda: SDNE(dim=16, hidden=32, epochs=20),
 }
 LONELY = 7  # a node without edges
@@ -89,7 +90,7 @@ def test_ddrw_gives_classes_to_new_nodes_too() -> None:
     train, val = (Labelled(part, labels[present][part]) for part in (rows[::4], rows[1::4]))
     for classes in (3, 2):  # the last group counts as the second: two classes have one hyperplane
         kept = [Labelled(part.nodes, np.minimum(part.classes, classes - 1)) for part in (train, val)]
-        system = DDRW(**WALKS, num_walks=5)
+        system = DDRW(Settings(**WALKS, num_walks=5))
         (fitted, _), (again, _) = (system.fit_classes(hide_nodes(graph, hidden), *kept, 0, None) for _ in range(2))
         truth = np.minimum(labels, classes - 1)
         assert np.mean(fitted.present(rows[2::4]) == truth[present][2::4]) > 0.7

@@ -18,15 +18,17 @@ from sanne.seeds import derived_seed, mix, numpy_stream, step
 
 
 @dataclass(frozen=True)
-class _Settings:
-    dim: int
-    num_walks: int
-    walk_length: int
-    window: int
-    negatives: int
-    learning_rate: float
-    pull: float  # eta: how much the classifier moves the vectors of labelled nodes
-    C: float  # of the classifier
+class Settings:
+    """Walks, skip-gram and classifier."""
+
+    dim: int = 128
+    num_walks: int = 10
+    walk_length: int = 40
+    window: int = 10
+    negatives: int = 5
+    learning_rate: float = 0.025
+    pull: float = 0.1  # eta: how much the classifier moves the vectors of labelled nodes
+    C: float = 1.0  # of the classifier
 
 
 class _Classifier(NamedTuple):
@@ -46,23 +48,14 @@ class DDRW:
 
     name = "ddrw"
 
-    def __init__(
-        self,
-        dim: int = 128,
-        num_walks: int = 10,
-        walk_length: int = 40,
-        window: int = 10,
-        negatives: int = 5,
-        learning_rate: float = 0.025,
-        pull: float = 0.1,
-        C: float = 1.0,
-    ) -> None:
-        self._settings = _Settings(dim, num_walks, walk_length, window, negatives, learning_rate, pull, C)
+    def __init__(self, settings: Settings | None = None) -> None:
+        self._settings = settings or Settings()
 
     @classmethod
     def grid(cls) -> list[Self]:
         """The classifier's pull and its C."""
-        return [cls(), cls(C=10.0), cls(pull=1.0), cls(C=0.1), cls(pull=0.01)]
+        settings = [Settings(), Settings(C=10.0), Settings(pull=1.0), Settings(C=0.1), Settings(pull=0.01)]
+        return [cls(each) for each in settings]
 
     def settings(self) -> dict[str, Any]:
         """Walks, skip-gram and classifier."""
@@ -95,13 +88,13 @@ class DDRW:
 class _Training:
     """The tables of vectors, and how far the walks have gone."""
 
-    def __init__(self, graph: Graph, train: Labelled, settings: _Settings, seed: int) -> None:
+    def __init__(self, graph: Graph, train: Labelled, settings: Settings, seed: int) -> None:
         n, dim = graph.num_nodes, settings.dim
         self._graph, self._train, self._settings, self._seed = graph, train, settings, seed
         self._table = ((numpy_stream(seed, "initialise").random((n, dim)) - 0.5) / dim).astype(np.float32)
         self._outputs = np.zeros((n, dim), np.float32)
         self._noise = noise_table(np.diff(graph.adjacency("both").indptr))
-        walks = SkipGram(dim, settings.num_walks, settings.walk_length, settings.window, 0, 0.0)
+        walks = SkipGram(num_walks=settings.num_walks, walk_length=settings.walk_length)
         self._passes = enumerate(WalkCorpus(graph, walks, seed).passes())
         self._classifier: _Classifier | None = None
 

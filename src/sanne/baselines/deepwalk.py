@@ -16,21 +16,14 @@ class DeepWalk:
 
     name = "deepwalk"
 
-    def __init__(
-        self,
-        dim: int = 128,
-        num_walks: int = 10,
-        walk_length: int = 40,
-        window: int = 10,
-        negatives: int = 5,
-        learning_rate: float = 0.025,
-    ) -> None:
-        self._skip_gram = SkipGram(dim, num_walks, walk_length, window, negatives, learning_rate)
+    def __init__(self, settings: SkipGram | None = None) -> None:
+        self._skip_gram = settings or SkipGram()
 
     @classmethod
     def grid(cls) -> list[Self]:
         """Window, walks and the two softmax approximations."""
-        return [cls(), cls(window=5), cls(negatives=0), cls(num_walks=80)]
+        settings = [SkipGram(), SkipGram(window=5), SkipGram(negatives=0), SkipGram(num_walks=80)]
+        return [cls(each) for each in settings]
 
     def settings(self) -> dict[str, Any]:
         """Walks and skip-gram."""

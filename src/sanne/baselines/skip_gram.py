@@ -16,12 +16,12 @@ from sanne.walks.sample import Walks, WalkSampler
 class SkipGram:
     """Walks and training of a skip-gram model; `negatives` 0 means a hierarchical softmax, as DeepWalk had."""
 
-    dim: int
-    num_walks: int
-    walk_length: int
-    window: int
-    negatives: int
-    learning_rate: float
+    dim: int = 128
+    num_walks: int = 10
+    walk_length: int = 40
+    window: int = 10
+    negatives: int = 5
+    learning_rate: float = 0.025
     p: float = 1.0
     q: float = 1.0
 
