@@ -37,7 +37,7 @@ class StructureMap:
         check_components(idf, components, known_ids)
         if walks.num_known != len(known_ids):
             raise InputError(f"{len(known_ids)} known nodes but walk profiles over {walks.num_known}")
-        self._known_ids = known_ids
+        self._known = _as_arrow(known_ids)
         self._idf = idf  # (known nodes,)
         self._components = components  # (known nodes, width of the first view)
         self._walks = walks
@@ -56,7 +56,7 @@ class StructureMap:
 
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
         """Vectors of some nodes (all by default), (count, width)."""
-        links, known = _links(graph, nodes), _to_known(graph, self._known_ids)
+        links, known = _links(graph, nodes), _to_known(graph, self._known)
         words = (_with_itself(links, nodes) @ known).tocsr()
         share = self._scale * 0.5**0.5
         near = project(words, self._idf, self._components, share)
@@ -65,7 +65,7 @@ class StructureMap:
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
         """What must be saved: a JSON part and an array part."""
         walks, parts = self._walks.state()
-        description = {"known_ids": self._known_ids, "feature_scale": self._scale, "walks": walks}
+        description = {"known_ids": self._known.to_pylist(), "feature_scale": self._scale, "walks": walks}
         arrays = {"idf": self._idf, "components": self._components}
         return description, arrays | {f"walks/{name}": part for name, part in parts.items()}
 
@@ -93,12 +93,21 @@ def _with_itself(links: Any, nodes: IntArray | None) -> Any:
     return links + itself
 
 
-def _to_known(graph: Graph, known_ids: list[Any]) -> Any:
+def _as_arrow(ids: list[Any]) -> pa.Array:
+    """Ids as int64 or string."""
+    try:
+        return pa.array(ids, pa.int64() if ids and isinstance(ids[0], int) else pa.string())
+    except (pa.ArrowException, OverflowError, UnicodeError, TypeError):
+        raise InputError("the ids of known nodes are neither all integers nor all text") from None
+
+
+def _to_known(graph: Graph, known: pa.Array) -> Any:
     """A CSR matrix (nodes, known nodes): one where a node of this graph is a known one."""
-    same_kind = graph.has_integer_ids == (bool(known_ids) and isinstance(known_ids[0], int))
-    known = pa.array(known_ids if same_kind else [str(item) for item in known_ids])
+    same_kind = graph.has_integer_ids == pa.types.is_integer(known.type)
     here = pa.array(graph.node_ids if same_kind else graph.node_ids.astype(str))
-    column = pc.fill_null(pc.index_in(here, known), -1).to_numpy(zero_copy_only=False)
+    column = pc.fill_null(pc.index_in(here, known if same_kind else known.cast(pa.string())), -1).to_numpy(
+        zero_copy_only=False
+    )
     found = np.flatnonzero(column >= 0)
     ones = np.ones(len(found), np.float32)
-    return sp.csr_matrix((ones, (found, column[found])), shape=(graph.num_nodes, len(known_ids)))
+    return sp.csr_matrix((ones, (found, column[found])), shape=(graph.num_nodes, len(known)))

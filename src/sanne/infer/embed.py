@@ -10,8 +10,9 @@ import torch
 from tqdm import tqdm
 
 from sanne.device import torch_threads
-from sanne.errors import InputError
+from sanne.errors import InputError, SanneError
 from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.graph.formats.ids import shown
 from sanne.model.artifact import Artifact
 from sanne.model.distil import visit_weights
 from sanne.model.sampled_softmax import NeighbourSoftmax
@@ -113,7 +114,15 @@ def _embed_parts(
                         shares = artifact.model.position_shares(read).cpu().numpy()
                         explanation += top_contributions(graph, walks, shares, num_walks, explain)
                 bar.update(len(nodes[rows]))
+            _check_finite(graph, nodes, vectors)
             yield Embedding(graph.node_ids[nodes], vectors, spread, explanation if explain else None)
+
+
+def _check_finite(graph: Graph, nodes: IntArray, vectors: FloatArray) -> None:
+    finite = np.isfinite(vectors).all(axis=1)
+    if not finite.all():
+        node = shown(graph.node_ids, int(nodes[finite.argmin()]))
+        raise SanneError(f"the vector of node {node} is not finite: the model is damaged, or its features too large")
 
 
 def _slices(count: int, size: int) -> Iterator[slice]:
