@@ -27,16 +27,16 @@ LIMITS = (
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """A server that the tests share: it takes longer to start than they take."""
+    """A server that the tests of a file share: it takes longer to start than they take, and the fuzz deletes nodes."""
     options = [part for limit in LIMITS for part in ("--set", limit)]
     with RunningServer(model, tmp_path_factory.mktemp("shared") / "store", *options) as running:
         yield running
         assert running.process.poll() is None, running.log.read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def client(server: RunningServer) -> httpx.Client:
     """A client of that server."""
     return server.client
