@@ -18,15 +18,9 @@ from sanne.seeds import derived_seed, mix, numpy_stream, step
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(SkipGram):
     """Walks, skip-gram and classifier."""
 
-    dim: int = 128
-    num_walks: int = 10
-    walk_length: int = 40
-    window: int = 10
-    negatives: int = 5
-    learning_rate: float = 0.025
     pull: float = 0.1  # eta: how much the classifier moves the vectors of labelled nodes
     C: float = 1.0  # of the classifier
 
@@ -59,7 +53,7 @@ class DDRW:
 
     def settings(self) -> dict[str, Any]:
         """Walks, skip-gram and classifier."""
-        return asdict(self._settings)
+        return {name: value for name, value in asdict(self._settings).items() if name not in ("p", "q")}  # always 1
 
     def fit_classes(
         self, graph: Graph, train: Labelled, val: Labelled, seed: int, features_from: Graph | None
@@ -94,8 +88,7 @@ class _Training:
         self._table = ((numpy_stream(seed, "initialise").random((n, dim)) - 0.5) / dim).astype(np.float32)
         self._outputs = np.zeros((n, dim), np.float32)
         self._noise = noise_table(np.diff(graph.adjacency("both").indptr))
-        walks = SkipGram(num_walks=settings.num_walks, walk_length=settings.walk_length)
-        self._passes = enumerate(WalkCorpus(graph, walks, seed).passes())
+        self._passes = enumerate(WalkCorpus(graph, settings, seed).passes())
         self._classifier: _Classifier | None = None
 
     def next_pass(self) -> tuple[FloatArray, _Classifier]:

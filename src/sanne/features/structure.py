@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from sanne.config import FeatureConfig
@@ -19,6 +18,7 @@ from sanne.errors import InputError
 from sanne.features.text import check_components, checked_factor, fit_components, project
 from sanne.features.walk_profile import WalkProfile
 from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.graph.formats.ids import match_ids
 
 
 class StructureMap:
@@ -103,11 +103,7 @@ def _as_arrow(ids: list[Any]) -> pa.Array:
 
 def _to_known(graph: Graph, known: pa.Array) -> Any:
     """A CSR matrix (nodes, known nodes): one where a node of this graph is a known one."""
-    same_kind = graph.has_integer_ids == pa.types.is_integer(known.type)
-    here = pa.array(graph.node_ids if same_kind else graph.node_ids.astype(str))
-    column = pc.fill_null(pc.index_in(here, known if same_kind else known.cast(pa.string())), -1).to_numpy(
-        zero_copy_only=False
-    )
+    column = match_ids(pa.array(graph.node_ids), known)
     found = np.flatnonzero(column >= 0)
     ones = np.ones(len(found), np.float32)
     return sp.csr_matrix((ones, (found, column[found])), shape=(graph.num_nodes, len(known)))
