@@ -72,7 +72,7 @@ def test_fit_returns_itself_and_sets_the_fitted_attributes(fitted: SANNE) -> Non
     model = tiny()
     assert model.fit(PRESENT) is model
     assert model.settings == settings  # not touched
-    assert model.embedding_.shape == (90, 8)
+    assert model.embedding_.shape == (90, 8 + 12)  # two clusterings of four, twelve features
     assert model.embedding_.dtype == np.float32
     assert model.spread_.shape == (90,)
     assert model.node_ids_.tolist() == PRESENT.node_ids.tolist()

@@ -25,7 +25,7 @@ def fitted() -> SANNE:
 def test_features_stand_beside_the_assignments_by_themselves(fitted: SANNE) -> None:
     assert fitted.embedding_.shape[1] == 8 + 2 * 8  # two clusterings of four, two structural views of eight
     with_attributes = SANNE(settings=TINY).fit(PLANTED)
-    assert with_attributes.embedding_.shape[1] == 8
+    assert with_attributes.embedding_.shape[1] == 8 + 12
     never = SANNE(settings=TINY | {"features_beside": "never"}).fit(BARE)
     assert never.embedding_.shape[1] == 8
 

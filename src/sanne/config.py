@@ -109,15 +109,19 @@ class ObjectiveConfig:
     mask_rate: float = 0.3  # share of walk positions hidden from the student
     restart: float = 0.2  # position t of a walk counts restart x (1 - restart)^t; 0: all alike
     degree_power: float = 0.5  # the features of a visited node are divided by its degree to this power
-    # Beside the assignments a vector holds the weighted mean of its walks' features. Without attributes the features
-    # say where a node lies, finer than any clustering; `auto` has them there only.
+    # Beside the assignments a vector holds the weighted mean of its walks' features, which tell a node's neighbours
+    # from others of its topic. `auto`: as `always`, but more of them without attributes, where they are finer than
+    # any clustering.
     features_beside: Literal["auto", "always", "never"] = "auto"
+    beside_scale: float = 0.25  # how long they are, measured in the length of the assignments
+    beside_dim: int = 128  # how many numbers of them, at most: along the main axes of the clusters' centres
 
     def __post_init__(self) -> None:
         _check_fields(self)
-        for name in ("num_targets", "num_negatives", "cluster_seeds"):
+        for name in ("num_targets", "num_negatives", "cluster_seeds", "beside_dim"):
             _require(getattr(self, name) >= 1, f"{name} must be at least 1")
         _require(self.smoothing_steps >= 0, "smoothing_steps cannot be negative")
+        _require(0 < self.beside_scale <= 1000, "beside_scale must lie in (0, 1000]")
         _require(
             len(self.smoothing_alphas) > 0 and all(0 < alpha <= 1 for alpha in self.smoothing_alphas),
             "smoothing_alphas must lie in (0, 1]",
@@ -126,7 +130,9 @@ class ObjectiveConfig:
             len(self.cluster_sizes) > 0 and all(size >= 2 for size in self.cluster_sizes),
             "cluster_sizes must be 2 or more",
         )
-        _require_at_most(self, num_targets=2**15, num_negatives=2**24, smoothing_steps=10_000, cluster_seeds=1024)
+        _require_at_most(
+            self, num_targets=2**15, num_negatives=2**24, smoothing_steps=10_000, cluster_seeds=1024, beside_dim=2**15
+        )
         _require(len(self.smoothing_alphas) <= 64, "smoothing_alphas can be 64 at most")
         runs = self.cluster_seeds * len(self.smoothing_alphas)
         _require(
@@ -257,11 +263,11 @@ class Config:
     def settled(self, has_attributes: bool) -> Self:
         """These settings, or a copy where `auto` has become what nodes without attributes need.
 
-        Their features stand beside the assignments, closer to the node itself, and hubs count like others.
+        Their features beside the assignments count more and are closer to the node itself, and hubs count like others.
         """
         if has_attributes or self.objective.features_beside != "auto":
             return self
-        return self.replace(features_beside="always", restart=0.5, degree_power=0.0)
+        return self.replace(features_beside="always", beside_scale=2.0, beside_dim=2**15, restart=0.5, degree_power=0.0)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Plain nested dictionaries, ready for JSON."""

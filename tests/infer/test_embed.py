@@ -82,11 +82,12 @@ def test_it_is_the_mean_over_walks_of_the_models_output(artifact: Artifact) -> N
     walks = embed_module.WalkSampler(
         GRAPH.adjacency(), walk_length=5, seed=embed_module.derived_seed(0, "inference")
     ).walks_of_each(np.array([7]), 8)
-    counts = visit_weights(np.diff(GRAPH.adjacency().indptr), artifact.model.objective.degree_power)
+    degrees = np.diff(GRAPH.adjacency().indptr)
+    counts = visit_weights(degrees, artifact.model.objective.degree_power)
     rows = artifact.feature_map.transform(GRAPH) * counts[:, None]
     features = torch.from_numpy(rows)[torch.from_numpy(walks).long()]
     with torch.no_grad():
-        outputs = artifact.model.eval()(features).numpy()
+        outputs = artifact.model.eval()(features, torch.full((8,), degrees[7])).numpy()
     found = embed(artifact, GRAPH, ["p7"])
     assert np.allclose(found.vectors[0], outputs.mean(axis=0), atol=1e-5)
     assert found.spread[0] == pytest.approx(np.sqrt((outputs.var(axis=0, ddof=1) / 8).sum()), abs=1e-5)

@@ -18,7 +18,12 @@ from sanne.walks.sample import WalkSampler
 GRAPH = planted_graph()
 FEATURES: FloatArray = GRAPH.features
 DEGREES = np.diff(GRAPH.adjacency().indptr)
-SETTINGS: dict[str, Any] = {"smoothing_alphas": (0.1, 0.5), "cluster_sizes": (3, 5), "cluster_seeds": 2}
+SETTINGS: dict[str, Any] = {
+    "smoothing_alphas": (0.1, 0.5),
+    "cluster_sizes": (3, 5),
+    "cluster_seeds": 2,
+    "features_beside": "never",
+}
 
 
 def student(**changes: Any) -> tuple[WalkModel, ClusterDistillation, Config]:
@@ -33,6 +38,11 @@ def batch(config: Config, step: int = 0) -> tuple[torch.Tensor, Batch]:
     return torch.from_numpy(FEATURES)[torch.from_numpy(drawn.walks).long()], drawn
 
 
+def what_is_read(config: Config) -> tuple[torch.Tensor, torch.Tensor]:
+    features, drawn = batch(config)
+    return features, torch.from_numpy(DEGREES[drawn.walks[:, 0]])
+
+
 def softmax(scores: Any) -> Any:
     shifted = np.exp(scores - scores.max(axis=1, keepdims=True))
     return shifted / shifted.sum(axis=1, keepdims=True)
@@ -42,7 +52,7 @@ def test_before_the_common_part_goes_every_clustering_has_the_same_share() -> No
     model, objective, config = student()
     assert objective.group_sizes == [3, 3, 5, 5] * 2
     assert model.vector_dim == 32
-    vectors = model.eval()(batch(config)[0]) + objective.common
+    vectors = model.eval()(*what_is_read(config)) + objective.common
     assert vectors.shape == (64, 32)
     assert (vectors >= 0).all()
     parts = torch.stack([part.square().sum(dim=1) for part in vectors.split(objective.group_sizes, 1)])
@@ -57,7 +67,7 @@ def test_vectors_are_free_of_what_the_teachers_assignments_have_in_common() -> N
     roots = np.sqrt(np.concatenate([softmax(part.numpy()) for part in scores], axis=1) / 8)
     assert np.allclose(objective.common, roots.mean(axis=0), atol=1e-5)
     with torch.no_grad():
-        vectors = model.eval()(batch(config)[0])
+        vectors = model.eval()(*what_is_read(config))
     apart = torch.nn.functional.normalize(vectors, dim=1)
     together = torch.nn.functional.normalize(vectors + objective.common, dim=1)
     assert (apart @ apart.T).mean() < 0.2 < 0.6 < (together @ together.T).mean()
@@ -134,9 +144,9 @@ def test_about_mask_rate_of_the_positions_is_hidden_anew_each_step() -> None:
 
 def test_nothing_is_hidden_when_vectors_are_read() -> None:
     model, _, config = student(mask_rate=0.9)
-    features = batch(config)[0]
+    read = what_is_read(config)
     model.eval()
-    assert torch.equal(model(features), model(features))
+    assert torch.equal(model(*read), model(*read))
 
 
 def test_shares_of_positions_sum_to_one_and_follow_their_weights() -> None:
@@ -173,7 +183,7 @@ def test_the_start_reads_a_walk_as_the_teacher_would_read_its_weighted_mean(dim:
     means = torch.nn.functional.normalize((restart_weights(5, 0.2)[:, None] * features).sum(dim=1), dim=1)
     scores = config.objective.sharpness * means @ objective.teacher.centres.T
     expected = torch.cat([part.softmax(1) for part in scores.split(objective.group_sizes, 1)], dim=1) / 8
-    assert torch.allclose((model.eval()(features) + objective.common).square(), expected, atol=1e-5)
+    assert torch.allclose((model.eval()(*what_is_read(config)) + objective.common).square(), expected, atol=1e-5)
 
 
 def test_many_untrained_walks_come_to_the_teachers_smoothing() -> None:
@@ -204,16 +214,51 @@ def test_a_hub_counts_less_and_a_lonely_node_counts_as_one_neighbour() -> None:
 
 
 def test_features_stand_beside_the_assignments_where_asked_for() -> None:
-    config = tiny_config(features_beside="always", walk_length=3)
+    config = tiny_config(walk_length=3)
     model = WalkModel(config, width=12, num_nodes=9, seed=0).eval()
-    plain = WalkModel(tiny_config(walk_length=3), width=12, num_nodes=9, seed=0).eval()
+    plain = WalkModel(tiny_config(walk_length=3, features_beside="never"), width=12, num_nodes=9, seed=0).eval()
     features = torch.randn(4, 3, 12, generator=torch.Generator().manual_seed(0))
+    degrees = torch.tensor([0, 1, 4, 5000])
     with torch.no_grad():
-        vectors, assigned = model(features), plain(features)
+        vectors, assigned = model(features, degrees), plain(features, degrees)
     assert vectors.shape == (4, model.vector_dim) == (4, plain.vector_dim + 12)
     assert torch.allclose(vectors[:, :-12], assigned)
     expected = (0.2 * features[:, 0] + 0.16 * features[:, 1]) + 0.64 * features[:, 2]
-    assert torch.allclose(vectors[:, -12:], expected, atol=1e-6)
+    longer = torch.tensor([1, 1, 2, 1000**0.5])[:, None]  # by the square root of the degree, a lonely node's is one
+    assert torch.allclose(vectors[:, -12:], expected * longer, atol=1e-4)
+
+
+def test_many_features_stand_beside_along_the_main_axes_of_the_centres() -> None:
+    config = tiny_config(beside_dim=5, cluster_sizes=(8,))
+    model = WalkModel(config, width=12, num_nodes=GRAPH.num_nodes, seed=0).eval()
+    whole = WalkModel(config.replace(beside_dim=12), width=12, num_nodes=GRAPH.num_nodes, seed=0).eval()
+    for one in (model, whole):
+        assert isinstance(one.objective, ClusterDistillation)
+        one.objective.teacher = Teacher(GRAPH.adjacency(), FEATURES, config.objective, seed=0)
+        one.objective.start_from_teacher()
+    with torch.no_grad():
+        some, all_of_them = model(*what_is_read(config))[:, 16:], whole(*what_is_read(config))[:, 16:]
+    assert some.shape[1] == 5
+    assert all_of_them.shape[1] == 12
+    assert isinstance(model.objective, ClusterDistillation)
+    axes = model.objective.beside_axes
+    assert axes is not None
+    assert torch.allclose(axes.T @ axes, torch.eye(5), atol=1e-5)
+    assert torch.allclose(some, all_of_them @ axes, atol=1e-5)
+    assert 0.5 < some.norm() / all_of_them.norm() < 1  # most of the length, in less than half of the columns
+
+
+@pytest.mark.parametrize("times", [1, 50])
+def test_features_beside_are_as_long_as_asked_for_whatever_their_unit(times: int) -> None:
+    _, objective, config = student(features_beside="always", beside_scale=0.5)
+    features = (times * FEATURES).astype(np.float32)
+    objective.teacher = teacher = Teacher(GRAPH.adjacency(), features, config.objective, seed=0)
+    objective.start_from_teacher()
+    scores = teacher.logits(torch.arange(GRAPH.num_nodes)).split(objective.group_sizes, 1)
+    roots = np.sqrt(np.concatenate([softmax(part.numpy()) for part in scores], axis=1) / 8)
+    smoothed = smooth(GRAPH.adjacency(), features, 0.1, config.objective.smoothing_steps)
+    beside = float(objective.beside_unit) * np.linalg.norm(smoothed)
+    assert beside == pytest.approx(0.5 * np.linalg.norm(roots - roots.mean(axis=0)), rel=1e-4)
 
 
 def test_doubt_is_what_the_largest_shares_leave() -> None:

@@ -108,7 +108,10 @@ def _embed_parts(
                 with torch_threads(config.train.threads, positions), torch.inference_mode():
                     walks = sampler.walks_of_each(nodes[rows], num_walks)
                     read = features.of(walks)
-                    per_walk = artifact.model(read).cpu().view(len(nodes[rows]), num_walks, -1)  # (nodes, Z, dim)
+                    degrees = features.start_degrees(walks)
+                    per_walk = (
+                        artifact.model(read, degrees).cpu().view(len(nodes[rows]), num_walks, -1)
+                    )  # (nodes, Z, dim)
                     vectors[rows], spread[rows] = per_walk.mean(dim=1).numpy(), standard_error(per_walk).numpy()
                     if explain:
                         shares = artifact.model.position_shares(read).cpu().numpy()
@@ -199,11 +202,19 @@ class _FeatureRows:
         rows = torch.from_numpy(self._rows(visited.astype(np.int64))).to(self._device)
         return rows[torch.from_numpy(where.reshape(walks.shape)).to(self._device)]
 
+    def start_degrees(self, walks: Walks) -> torch.Tensor:
+        """How many neighbours the first node of each walk has, (walks,)."""
+        return torch.from_numpy(self._degrees(walks[:, 0])).to(self._device)
+
+    def _degrees(self, nodes: npt.NDArray[np.integer[Any]]) -> IntArray:
+        degrees: IntArray = self._indptr[nodes + 1] - self._indptr[nodes]
+        return degrees
+
     def _rows(self, nodes: IntArray | None) -> FloatArray:
         """Features of some nodes (None: all), multiplied by what a visit to them counts."""
         rows = self._artifact.feature_map.transform(self._graph, nodes)
         power = self._artifact.model.objective.degree_power
         if power:
-            degrees = np.diff(self._indptr) if nodes is None else self._indptr[nodes + 1] - self._indptr[nodes]
+            degrees = np.diff(self._indptr) if nodes is None else self._degrees(nodes)
             rows *= visit_weights(degrees, power)[:, None]
         return rows

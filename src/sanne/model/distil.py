@@ -20,6 +20,7 @@ from sanne.seeds import numpy_stream, torch_stream
 from sanne.walks.batches import Batch
 
 _NODES_OF_THE_MEAN = 10_000  # enough to know what assignments have in common
+_LARGEST_DEGREE = 1000  # more neighbours make a vector no longer
 
 
 class Teacher:
@@ -51,6 +52,10 @@ class Teacher:
             return torch.arange(total)
         return torch.from_numpy(numpy_stream(seed, "common").choice(total, count, replace=False))
 
+    def smoothed(self, nodes: Tensor) -> Tensor:
+        """Smoothed features by the first restart probability, (B, width)."""
+        return self._scales[0][0][nodes]
+
     def logits(self, nodes: Tensor) -> Tensor:
         """Sharpened cosines to all centres, (B, sum of cluster sizes)."""
         return torch.cat(
@@ -67,10 +72,15 @@ class ClusterDistillation(nn.Module):
     centres, and what is left to learn is a correction.
 
     The assignments of all nodes have much in common. Their mean is taken off, so that cosines tell nodes apart.
+
+    With `features_beside`, the weighted mean of the walk's features follows, as long as smoothing makes it: longer
+    the more neighbours the start has. That tells which nodes are likely to be linked, which topics alone do not.
     """
 
     position_weights: Tensor
     common: Tensor
+    beside_unit: Tensor
+    beside_axes: Tensor | None
 
     def __init__(self, width: int, dim: int, walk_length: int, config: ObjectiveConfig, seed: int) -> None:
         super().__init__()
@@ -80,23 +90,34 @@ class ClusterDistillation(nn.Module):
         runs = [size for size in config.cluster_sizes for _ in range(config.cluster_seeds)]
         self.group_sizes = runs * len(config.smoothing_alphas)
         self.num_assigned = sum(self.group_sizes)
-        self.features_beside = config.features_beside == "always"
-        self.vector_dim = self.num_assigned + (width if self.features_beside else 0)
+        self.features_beside = config.features_beside != "never"
+        all_of_them = width <= config.beside_dim
+        columns = width if all_of_them else min(config.beside_dim, self.num_assigned)
+        self.vector_dim = self.num_assigned + (columns if self.features_beside else 0)
         self.centres = nn.Parameter(torch.zeros(self.num_assigned, width))
         self.correction = nn.Linear(dim, self.num_assigned)
         nn.init.zeros_(self.correction.weight)
         nn.init.zeros_(self.correction.bias)
         self.register_buffer("position_weights", restart_weights(walk_length, config.restart), persistent=False)
         self.register_buffer("common", torch.zeros(self.num_assigned))
+        self.register_buffer("beside_unit", torch.ones(()))
+        self.register_buffer("beside_axes", None if all_of_them else torch.eye(width, columns))
         self.teacher: Teacher | None = None  # set for training only
 
     @torch.no_grad()
     def start_from_teacher(self) -> None:
-        """Take over the teacher's centres, and what its assignments have in common."""
+        """Take over the teacher's centres, what its assignments have in common, and how long its features are."""
         assert self.teacher is not None, "the teacher is set before training"
         self.centres.copy_(self.config.sharpness * self.teacher.centres)
         nodes = self.teacher.some_nodes(_NODES_OF_THE_MEAN, self.seed)
-        self.common.copy_(self._roots(self.teacher.logits(nodes)).mean(dim=0))
+        assigned = self._roots(self.teacher.logits(nodes))
+        self.common.copy_(assigned.mean(dim=0))
+        lengths = self.teacher.smoothed(nodes).norm(), (assigned - self.common).norm()
+        if min(lengths) > 0:
+            self.beside_unit.copy_(self.config.beside_scale * lengths[1] / lengths[0])
+        if self.beside_axes is not None:
+            axes = torch.linalg.svd(self.teacher.centres, full_matrices=False).Vh
+            self.beside_axes.copy_(axes[: self.beside_axes.shape[1]].T)
 
     def loss(self, encoder: WalkEncoder, features: Tensor, batch: Batch) -> Tensor:
         """Cross-entropy with the teacher's assignments, mean over clusterings and walks; `features` (B, N, width)."""
@@ -116,7 +137,7 @@ class ClusterDistillation(nn.Module):
         """How many walks the loss of a batch is the mean of."""
         return len(batch.walks)
 
-    def read(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
+    def read(self, encoder: WalkEncoder, features: Tensor, degrees: Tensor) -> Tensor:
         """A vector per walk (B, vector_dim): square roots of the predicted assignments, less what all have in common.
 
         With `features_beside`, then the weighted mean of its features.
@@ -125,7 +146,9 @@ class ClusterDistillation(nn.Module):
         assigned = self._roots(self._logits(encoder, features, mean)) - self.common
         if not self.features_beside:
             return assigned
-        return torch.cat([assigned, mean], dim=1)
+        length = self.beside_unit * degrees.clamp(1, _LARGEST_DEGREE) ** self.degree_power
+        beside = mean if self.beside_axes is None else mean @ self.beside_axes
+        return torch.cat([assigned, length[:, None] * beside], dim=1)
 
     def doubt(self, vectors: FloatArray) -> FloatArray:
         """One minus the largest share that a clustering gives a node, mean over clusterings, (nodes,).

@@ -83,7 +83,7 @@ class NeighbourSoftmax(nn.Module):
             )
         return torch.from_numpy(chosen), tries
 
-    def read(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
+    def read(self, encoder: WalkEncoder, features: Tensor, degrees: Tensor) -> Tensor:
         """A vector per walk (B, dim): the output at the first position (Algorithm 2)."""
         first: Tensor = encoder(features)[:, 0]
         return first

@@ -28,8 +28,8 @@ class Objective(Protocol):
         """How many terms that loss is the mean of."""
         ...
 
-    def read(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
-        """A vector per walk, (B, vector_dim)."""
+    def read(self, encoder: WalkEncoder, features: Tensor, degrees: Tensor) -> Tensor:
+        """A vector per walk, (B, vector_dim), from features (B, N, width) and the degrees of the starts, (B,)."""
         ...
 
     def position_shares(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
@@ -63,9 +63,9 @@ class WalkModel(nn.Module):
         """The loss of a batch of walks, `features` (B, N, width)."""
         return self.objective.loss(self.encoder, features, batch)
 
-    def forward(self, features: Tensor) -> Tensor:
-        """A vector per walk, (B, vector_dim)."""
-        return self.objective.read(self.encoder, features)
+    def forward(self, features: Tensor, degrees: Tensor) -> Tensor:
+        """A vector per walk, (B, vector_dim), from features (B, N, width) and the degrees of the starts, (B,)."""
+        return self.objective.read(self.encoder, features, degrees)
 
     def doubt(self, vectors: FloatArray) -> FloatArray | None:
         """How undecided nodes' vectors are, (nodes,), from 0 to below 1; None where the objective has no clusters."""

@@ -77,13 +77,14 @@ class Reader:
             contributions += part
         return Reading(vectors, spread, contributions)
 
-    def _rows(self, walks: IntArray, groups: IntArray, guests: Guests) -> FloatArray:
-        """Features along walks as the model reads them, (walks, walk_length, width)."""
+    def _rows(self, walks: IntArray, groups: IntArray, guests: Guests) -> tuple[FloatArray, IntArray]:
+        """As the model reads them: features along walks, (walks, walk_length, width), and degrees of the starts."""
         rows = self._features.of(walks, groups, guests.features, guests.firsts)
+        degrees = self._graph.visited_degrees(walks, groups, guests.arcs)
         power = self._model.objective.degree_power
         if power:
-            rows *= visit_weights(self._graph.visited_degrees(walks, groups, guests.arcs), power)[:, :, None]
-        return rows
+            rows *= visit_weights(degrees, power)[:, :, None]
+        return rows, degrees[:, 0]
 
     def _read_part(
         self, asked: Sequence[Asked], guests: Guests
@@ -93,9 +94,9 @@ class Reader:
         groups = np.array([node.group for node in asked], np.int64)
         keys = np.array([node.key for node in asked], np.uint64)
         walks = self._graph.walks(starts, groups, keys, num_walks, guests.arcs)
-        read = torch.from_numpy(self._rows(walks, np.repeat(groups, num_walks), guests))
+        read, degrees = map(torch.from_numpy, self._rows(walks, np.repeat(groups, num_walks), guests))
         with torch_threads(self._threads, len(walks) * self._walk_length), torch.inference_mode():
-            per_walk = self._model(read).view(count, num_walks, -1)  # (nodes, Z, dim)
+            per_walk = self._model(read, degrees).view(count, num_walks, -1)  # (nodes, Z, dim)
             vectors, spread = per_walk.mean(dim=1).numpy(), standard_error(per_walk).numpy()
             explained = np.flatnonzero([node.explain > 0 for node in asked])
             contributions: list[Contribution | None] = [None] * count
