@@ -59,13 +59,13 @@ def test_before_the_common_part_goes_every_clustering_has_the_same_share() -> No
     assert torch.allclose(parts, torch.full_like(parts, 1 / 8), atol=1e-5)
 
 
-def test_vectors_are_free_of_what_the_teachers_assignments_have_in_common() -> None:
+def test_vectors_are_free_of_most_of_what_the_teachers_assignments_have_in_common() -> None:
     model, objective, config = student()
     objective.teacher = teacher = Teacher(GRAPH.adjacency(), FEATURES, config.objective, seed=0)
     objective.start_from_teacher()
     scores = teacher.logits(torch.arange(GRAPH.num_nodes)).split(objective.group_sizes, 1)
     roots = np.sqrt(np.concatenate([softmax(part.numpy()) for part in scores], axis=1) / 8)
-    assert np.allclose(objective.common, roots.mean(axis=0), atol=1e-5)
+    assert np.allclose(objective.common, 0.8 * roots.mean(axis=0), atol=1e-5)
     with torch.no_grad():
         vectors = model.eval()(*what_is_read(config))
     apart = torch.nn.functional.normalize(vectors, dim=1)

@@ -20,6 +20,7 @@ from sanne.seeds import numpy_stream, torch_stream
 from sanne.walks.batches import Batch
 
 _NODES_OF_THE_MEAN = 10_000  # enough to know what assignments have in common
+_COMMON_TAKEN_OFF = 0.8  # of the mean of all assignments
 _LARGEST_DEGREE = 1000  # more neighbours make a vector no longer
 
 
@@ -71,7 +72,8 @@ class ClusterDistillation(nn.Module):
     the teacher's own smoothing. Before the first step a walk is assigned by its mean's cosines to the teacher's
     centres, and what is left to learn is a correction.
 
-    The assignments of all nodes have much in common. Their mean is taken off, so that cosines tell nodes apart.
+    The assignments of all nodes have much in common. Most of their mean is taken off, so that cosines tell nodes
+    apart; not all, or the directions of undecided nodes would be by chance.
 
     With `features_beside`, the weighted mean of the walk's features follows, as long as smoothing makes it: longer
     the more neighbours the start has. That tells which nodes are likely to be linked, which topics alone do not.
@@ -106,13 +108,14 @@ class ClusterDistillation(nn.Module):
 
     @torch.no_grad()
     def start_from_teacher(self) -> None:
-        """Take over the teacher's centres, what its assignments have in common, and how long its features are."""
+        """Take over the teacher's centres, what its assignments have in common, and the length of its features."""
         assert self.teacher is not None, "the teacher is set before training"
         self.centres.copy_(self.config.sharpness * self.teacher.centres)
         nodes = self.teacher.some_nodes(_NODES_OF_THE_MEAN, self.seed)
         assigned = self._roots(self.teacher.logits(nodes))
-        self.common.copy_(assigned.mean(dim=0))
-        lengths = self.teacher.smoothed(nodes).norm(), (assigned - self.common).norm()
+        mean = assigned.mean(dim=0)
+        self.common.copy_(_COMMON_TAKEN_OFF * mean)
+        lengths = self.teacher.smoothed(nodes).norm(), (assigned - mean).norm()
         if min(lengths) > 0:
             self.beside_unit.copy_(self.config.beside_scale * lengths[1] / lengths[0])
         if self.beside_axes is not None:
