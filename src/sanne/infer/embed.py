@@ -108,10 +108,8 @@ def _embed_parts(
                 with torch_threads(config.train.threads, positions), torch.inference_mode():
                     walks = sampler.walks_of_each(nodes[rows], num_walks)
                     read = features.of(walks)
-                    degrees = features.start_degrees(walks)
-                    per_walk = (
-                        artifact.model(read, degrees).cpu().view(len(nodes[rows]), num_walks, -1)
-                    )  # (nodes, Z, dim)
+                    outputs = artifact.model(read, features.start_degrees(walks)).cpu()
+                    per_walk = outputs.view(len(nodes[rows]), num_walks, -1)  # (nodes, Z, dim)
                     vectors[rows], spread[rows] = per_walk.mean(dim=1).numpy(), standard_error(per_walk).numpy()
                     if explain:
                         shares = artifact.model.position_shares(read).cpu().numpy()

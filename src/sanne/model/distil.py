@@ -103,7 +103,8 @@ class ClusterDistillation(nn.Module):
         self.register_buffer("position_weights", restart_weights(walk_length, config.restart), persistent=False)
         self.register_buffer("common", torch.zeros(self.num_assigned))
         self.register_buffer("beside_unit", torch.ones(()))
-        self.register_buffer("beside_axes", None if all_of_them else torch.eye(width, columns))
+        some_of_them = self.features_beside and not all_of_them
+        self.register_buffer("beside_axes", torch.eye(width, columns) if some_of_them else None)
         self.teacher: Teacher | None = None  # set for training only
 
     @torch.no_grad()
