@@ -263,11 +263,11 @@ class Config:
     def settled(self, has_attributes: bool) -> Self:
         """These settings, or a copy where `auto` has become what nodes without attributes need.
 
-        Their features beside the assignments count more and are closer to the node itself, and hubs count like others.
+        Their features beside the assignments count more and are closer to the node itself.
         """
         if has_attributes or self.objective.features_beside != "auto":
             return self
-        return self.replace(features_beside="always", beside_scale=2.0, beside_dim=2**15, restart=0.5, degree_power=0.0)
+        return self.replace(features_beside="always", beside_scale=2.0, beside_dim=2**15, restart=0.5)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Plain nested dictionaries, ready for JSON."""

@@ -35,14 +35,19 @@ class _Settings:
 
 
 class _AutoEncoder(nn.Module):
-    """n -> hidden -> dim -> hidden -> n, with tanh between; both ends are tables with a row per node."""
+    """n -> hidden -> dim -> hidden -> n, with tanh between; both ends are tables with a row per node.
 
-    def __init__(self, nodes: int, settings: _Settings, stream: torch.Generator) -> None:
+    A column's bias starts from how often it is 1. Else the first steps teach all rows alike that most columns are 0,
+    and on a large graph that drives every vector to the same corner of tanh, for good.
+    """
+
+    def __init__(self, degrees: IntArray, settings: _Settings, stream: torch.Generator) -> None:
         super().__init__()
-        hidden, dim = settings.hidden, settings.dim
+        nodes, hidden, dim = len(degrees), settings.hidden, settings.dim
+        ones = torch.from_numpy(settings.edge_weight * np.maximum(degrees, 1) / nodes).float()
         self.inward = nn.EmbeddingBag.from_pretrained(_glorot(nodes, hidden, stream), False, mode="sum", sparse=True)
         self.outward = nn.Embedding.from_pretrained(_glorot(nodes, hidden, stream), False, sparse=True)
-        self.outward_bias = nn.Embedding.from_pretrained(torch.zeros(nodes, 1), False, sparse=True)
+        self.outward_bias = nn.Embedding.from_pretrained(ones.log()[:, None], False, sparse=True)
         self.inward_bias = nn.Parameter(torch.zeros(hidden))
         self.encode_weight = nn.Parameter(_glorot(hidden, dim, stream))
         self.encode_bias = nn.Parameter(torch.zeros(dim))
@@ -103,7 +108,7 @@ class SDNE:
         started, judging = time.perf_counter(), 0.0
         settings = self._settings
         rows = graph.adjacency("both").to_scipy()
-        model = _AutoEncoder(graph.num_nodes, settings, torch_stream(seed, "initialise"))
+        model = _AutoEncoder(np.diff(rows.indptr), settings, torch_stream(seed, "initialise"))
         optimisers = model.optimisers(settings.learning_rate)
         for epoch in range(1, settings.epochs + 1):
             stream = numpy_stream(seed, "shuffle", epoch)
