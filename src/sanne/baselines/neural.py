@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from sanne.config import FeatureConfig
-from sanne.device import torch_threads
+from sanne.device import keep_freed_memory, torch_threads
 from sanne.errors import InputError, MissingExtraError
 from sanne.features.attributes import check_finite
 from sanne.features.choose import FeatureMap, fit_features
@@ -38,6 +38,7 @@ def geometric_layers(what_for: str) -> Any:
 def seeded(seed: int, *counters: int) -> Iterator[None]:
     """Torch draws from this seed inside the block, on one thread; outside, its state is as before."""
     with torch.random.fork_rng(devices=[]), torch_threads(1):
+        keep_freed_memory(large_too=True)  # steps over the whole graph
         torch.manual_seed(derived_seed(seed, "initialise", *counters))
         yield
 
