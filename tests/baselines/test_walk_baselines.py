@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 
 from planted import accuracy, planted_graph
 from sanne.baselines.ddrw import DDRW, Settings
@@ -17,11 +18,12 @@ from sanne.baselines.interface import Labelled, Snapshot, System
 from sanne.baselines.line import Line
 from sanne.baselines.neighbours_mean import neighbours_mean
 from sanne.baselines.node2vec import Node2Vec
-from sanne.baselines.sdne import SDNE
+from sanne.baselines.sdne import SDNE, _AutoEncoder
 from sanne.baselines.skip_gram import SkipGram
 from sanne.experiments.systems import make_system
 from sanne.graph.csr import FloatArray, Graph
 from sanne.graph.split import hide_nodes
+from sanne.seeds import torch_stream
 
 WALKS: dict[str, Any] = {"dim": 16, "walk_length": 20, "window": 5}
 SYSTEMS: dict[str, Callable[[], System]] = {
@@ -79,6 +81,17 @@ def test_the_same_seed_gives_the_same_vectors(name: str) -> None:
     first, again, other = (last_snapshot(SYSTEMS[name](), small, seed).present() for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other)
+
+
+def test_sdne_starts_from_how_often_columns_are_one() -> None:
+    # Six thousand nodes, all but one with few links: if all columns started alike, the first steps would be spent on
+    # teaching every row the same zeros.
+    n = 6000
+    hub = Graph.from_edges(np.zeros(n - 1, np.int64), np.arange(1, n), node_ids=np.arange(n))
+    start = _AutoEncoder(np.diff(hub.indptr), SDNE(dim=4, hidden=8)._settings, torch_stream(0, "initialise"))
+    rebuilt = start.rebuild(torch.zeros(1, 4), torch.tensor([0, 1, 2]))[0]
+    assert rebuilt[0] > 0.9
+    assert rebuilt[1:].max() < 0.01
 
 
 def test_ddrw_gives_classes_to_new_nodes_too() -> None:
