@@ -8,6 +8,7 @@ import torch
 
 from planted import planted_graph, tiny_config
 from sanne.config import Config
+from sanne.device import one_blas_thread, torch_threads
 from sanne.graph.csr import FloatArray, Graph
 from sanne.model.distil import ClusterDistillation, Teacher, restart_weights, visit_weights
 from sanne.model.sanne import WalkModel
@@ -71,6 +72,19 @@ def test_vectors_are_free_of_most_of_what_the_teachers_assignments_have_in_commo
     apart = torch.nn.functional.normalize(vectors, dim=1)
     together = torch.nn.functional.normalize(vectors + objective.common, dim=1)
     assert (apart @ apart.T).mean() < 0.2 < 0.6 < (together @ together.T).mean()
+
+
+def test_the_axes_of_the_features_beside_do_not_depend_on_the_number_of_threads() -> None:
+    features = np.random.default_rng(0).normal(size=(GRAPH.num_nodes, 256)).astype(np.float32)
+    found = []
+    for threads in (1, 2):
+        with torch_threads(threads), one_blas_thread():
+            objective: Any = WalkModel(Config(), width=256, num_nodes=GRAPH.num_nodes, seed=0).objective
+            objective.teacher = Teacher(GRAPH.adjacency(), features, Config().objective, seed=0)
+            objective.start_from_teacher()
+            found.append(objective.beside_axes)
+    assert found[0].shape == (256, 128)
+    assert torch.equal(*found)
 
 
 def test_the_mean_of_a_large_graph_is_that_of_a_sample() -> None:

@@ -120,8 +120,8 @@ class ClusterDistillation(nn.Module):
         if min(lengths) > 0:
             self.beside_unit.copy_(self.config.beside_scale * lengths[1] / lengths[0])
         if self.beside_axes is not None:
-            axes = torch.linalg.svd(self.teacher.centres, full_matrices=False).Vh
-            self.beside_axes.copy_(axes[: self.beside_axes.shape[1]].T)
+            axes: FloatArray = np.linalg.svd(self.teacher.centres.numpy(), full_matrices=False)[2]
+            self.beside_axes.copy_(torch.from_numpy(axes[: self.beside_axes.shape[1]].T))
 
     def loss(self, encoder: WalkEncoder, features: Tensor, batch: Batch) -> Tensor:
         """Cross-entropy with the teacher's assignments, mean over clusterings and walks; `features` (B, N, width)."""

@@ -67,7 +67,7 @@ def train(
     if isinstance(objective, ClusterDistillation):
         with one_blas_thread():
             objective.teacher = teacher = Teacher(adjacency, features, config.objective, seed)
-        objective.start_from_teacher()
+            objective.start_from_teacher()
     stream = WalkStream(adjacency, config.walks, config.train, seed=seed, share=processes.rank, shares=processes.size)
     optimisers = make_optimisers(model, config.train)
     progress, best = Progress(), dict[str, Tensor]()
