@@ -15,9 +15,9 @@ RIVALS := .venv-rivals/.installed
 
 .PHONY: demo test check docs faults wheel fuzz-serve crash-serve bench format clean
 
-$(INSTALLED): pyproject.toml constraints.txt
+$(INSTALLED): pyproject.toml research/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[dev]" -e research
 	touch $(INSTALLED)
 
 demo: $(INSTALLED)
@@ -64,4 +64,4 @@ format: $(INSTALLED)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .venv .venv-rivals build dist site src/*.egg-info
+	rm -rf .venv .venv-rivals build dist site src/*.egg-info research/*.egg-info

@@ -11,8 +11,8 @@ from typing import Any
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command line does
 
-from sanne.bench.embed import bench_embed
-from sanne.bench.train import bench_train
+from sanne_lab.bench.embed import bench_embed
+from sanne_lab.bench.train import bench_train
 
 RESULTS = Path(__file__).parent / "results"
 

@@ -14,9 +14,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sanne.bench.graphs import featured_graph
-from sanne.bench.machine import describe_machine, describe_versions
 from sanne.graph.store import save_graph
+from sanne_lab.bench.graphs import featured_graph
+from sanne_lab.bench.machine import describe_machine, describe_versions
 
 RESULTS = Path(__file__).parent / "results" / "scale.json"
 PICTURE = Path(__file__).parents[1] / "docs" / "scale.png"

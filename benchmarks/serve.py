@@ -26,8 +26,8 @@ from typing import Any
 
 from http_load import Connection, as_get, as_post, closed_loop, milliseconds, open_loop
 
-from sanne.bench.machine import describe_machine
 from sanne.datasets import load_dataset
+from sanne_lab.bench.machine import describe_machine
 
 RESULTS = Path(__file__).parent / "results" / "serve.json"
 CLIENTS = 16

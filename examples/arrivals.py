@@ -28,10 +28,10 @@ import scipy.sparse as sp
 
 from sanne import SANNE, load_graph
 from sanne.cli.options import parse_settings
-from sanne.experiments.model_source import ModelSource
 from sanne.graph.csr import Graph
 from sanne.graph.split import hide_nodes
 from sanne.graph.store import save_graph
+from sanne.source import ModelSource
 
 NEAREST = 5
 

@@ -1,6 +1,6 @@
 """A PyG Data object in, a tensor of vectors out, for papers that were there in fit and for papers that were not.
 
-    python examples/pyg_user.py              # needs torch-geometric, as in sanne[baselines]
+    python examples/pyg_user.py              # needs torch-geometric
 
 Cora as a `Data` object. A third of the papers is taken out before the fit. Then a classifier is trained on a few
 labels of present papers, once on their words and once on their vectors, and judged on the papers that arrived.

@@ -1,6 +1,8 @@
 """Imports only go down the tree, so that each part can be read, tested and replaced without those above it."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,7 @@ import pytest
 import sanne
 
 PACKAGE = Path(sanne.__file__).parent
+RESEARCH = "sanne_lab"  # a package of its own that imports sanne; sanne never imports it
 
 # A module may import from its own layer and from lower numbers; the longest matching name counts.
 LAYERS = {
@@ -39,11 +42,11 @@ LAYERS = {
     "sanne.estimator": 9,
     "sanne.estimate": 9,
     "sanne.export": 9,
+    "sanne.source": 9,
     "sanne.evaluate": 10,
-    "sanne.baselines": 10,
-    "sanne.experiments": 10,
-    "sanne.bench": 10,
     "sanne.plot": 10,
+    "sanne.judge": 10,
+    "sanne.demo": 10,
     "sanne.serve": 10,
     "sanne.cli": 11,
     "sanne.__main__": 12,
@@ -90,7 +93,7 @@ def imports_of(source: str, module: str) -> set[str]:
                 f"{node.module}.{alias.name}" if is_module(f"{node.module}.{alias.name}") else node.module
                 for alias in node.names
             }
-    return {name for name in found if inside(name, "sanne")}
+    return {name for name in found if inside(name, "sanne") or inside(name, RESEARCH)}
 
 
 def is_module(name: str) -> bool:
@@ -105,14 +108,18 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 def test_imports_only_go_down(path: Path) -> None:
     module = name_of(path)
     for imported in imports_of(path.read_text(encoding="utf-8"), module):
+        assert not inside(imported, RESEARCH), f"{module} imports {imported}: research is not in the wheel"
         assert layer_of(imported) <= layer_of(module), f"{module} imports {imported}, which stands above it"
         for importer, target in FORBIDDEN:
             assert not (inside(module, importer) and inside(imported, target)), f"{module} imports {imported}"
 
 
 def test_the_check_itself_sees_every_way_to_import() -> None:
-    source = "import sanne.cli\ndef f():\n    from sanne.walks import kernels\n    from sanne.config import Config\n"
-    assert imports_of(source, "sanne.x") == {"sanne.cli", "sanne.walks.kernels", "sanne.config"}
+    source = (
+        "import sanne.cli\nimport sanne_lab.bench\n"
+        "def f():\n    from sanne.walks import kernels\n    from sanne.config import Config\n"
+    )
+    assert imports_of(source, "sanne.x") == {"sanne.cli", "sanne_lab.bench", "sanne.walks.kernels", "sanne.config"}
 
 
 def test_there_are_no_cycles_between_files() -> None:
@@ -128,3 +135,16 @@ def test_there_are_no_cycles_between_files() -> None:
 
     for module in graph:
         visit(module, ())
+
+
+def test_the_program_starts_without_the_research_package() -> None:
+    code = (
+        "import sys; sys.modules['sanne_lab'] = None; import sanne.cli.commands; "
+        "assert not [name for name in sys.modules if name.startswith('sanne_lab.')]"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_commands_of_the_research_package_import_no_numpy_at_the_start() -> None:
+    code = "import sys, sanne.cli; assert 'sanne_lab.cli' in sys.modules and 'numpy' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

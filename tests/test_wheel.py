@@ -26,13 +26,17 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 SETS = ["threads=1", "epochs=1", "steps_per_epoch=3", "dim=16", "num_heads=2", "cluster_sizes=4", "cluster_seeds=1"]
 
 
-def run(command: Sequence[Any], cwd: Path) -> str:
-    """Run a command where nothing points to the checkout; its output."""
+def attempt(command: Sequence[Any], cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command where nothing points to the checkout."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "SANNE"))}
     environment |= {"OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True, check=False
-    )
+    words = [str(part) for part in command]
+    return subprocess.run(words, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+
+
+def run(command: Sequence[Any], cwd: Path) -> str:
+    """The output of a command that must succeed."""
+    done = attempt(command, cwd)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     return done.stdout
 
@@ -42,7 +46,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The wheel and the source archive, built from a copy of the checkout, so that no leftovers get in."""
     out = ROOT / "dist" if FULL else tmp_path_factory.mktemp("dist")
     copy = tmp_path_factory.mktemp("checkout")
-    for name in ("src", "tests", "examples"):
+    for name in ("src", "research", "tests", "examples"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
     for path in ROOT.iterdir():
         if path.is_file():
@@ -72,6 +76,7 @@ def test_the_source_archive_can_be_built_and_tested(archives: tuple[Path, Path])
     with tarfile.open(archives[1]) as archive:
         names = {str(PurePosixPath(*PurePosixPath(name).parts[1:])) for name in archive.getnames()}
     expected = {"pyproject.toml", "constraints.txt", "LICENSE", "Makefile", "CHANGELOG.md", "src/sanne/py.typed"}
+    expected |= {"research/pyproject.toml", "research/sanne_lab/py.typed"}
     assert expected | {"tests/planted.py", "tests/train/worker.py", "examples/own_csv.py"} <= names
     assert not [name for name in names if name.endswith(".pyc")]
 
@@ -110,6 +115,15 @@ def test_it_runs_in_an_empty_folder(installed: Path, tmp_path: Path) -> None:
         run([sanne, "evaluate", "model", "--task", "links"], tmp_path)
     near = json.loads(run([sanne, "similar", "model", "n7", "-k", "3", "--json"], tmp_path))
     assert len(near["similar"]) == 3
+
+
+@pytest.mark.parametrize("words", [["reproduce"], ["reproduce", "table2", "--help"], ["bench", "walks", "--json"]])
+def test_commands_of_the_research_package_say_how_to_get_it(installed: Path, words: list[str], tmp_path: Path) -> None:
+    done = attempt([installed / "sanne", *words], tmp_path)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: sanne {words[0]} is in the research package sanne_lab")
+    assert done.stderr.count("\n") == 1
+    assert "reproduce" not in run([installed / "sanne", "--help"], tmp_path)
 
 
 USER_SCRIPT = """

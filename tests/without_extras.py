@@ -71,7 +71,7 @@ def main() -> None:
     entries = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     missing = Missing([package for entry in entries for package in entry["missing"]])
     sys.meta_path[sys.meta_path.index(PathFinder)] = missing
-    for name in ("sanne.cli", "sanne.estimator", "sanne.experiments.judge", "sanne.experiments.systems"):
+    for name in ("sanne.cli", "sanne.estimator", "sanne.judge"):
         importlib.import_module(name)
     sys.stdout.write(json.dumps([in_a_fork(entry, missing) for entry in entries]))
 

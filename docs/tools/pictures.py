@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 
 from sanne import SANNE
 from sanne.datasets import named_classes
-from sanne.experiments.demo import Task, make_task
+from sanne.demo import Task, make_task
 from sanne.graph.csr import Graph
 from sanne.infer.embed import embed, largest_shares
 from sanne.model.artifact import Artifact

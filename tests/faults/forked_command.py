@@ -18,7 +18,7 @@ PRELOADED = (
     "torch._dynamo",
     "sanne.cli.commands",
     "sanne.estimator",
-    "sanne.experiments.model_source",
+    "sanne.source",
     "sanne.graph.build",
     "planted",
 )

@@ -26,7 +26,6 @@ from sanne.datasets.catalog import CATALOG, Dataset
 from sanne.datasets.fetch import _extract
 from sanne.errors import InputError
 from sanne.estimator import SANNE
-from sanne.experiments.model_source import ModelSource, read_node_list
 from sanne.export import export_vectors
 from sanne.graph.build import build_graph
 from sanne.graph.csr import Graph
@@ -35,6 +34,7 @@ from sanne.graph.formats.label_table import read_label_table
 from sanne.graph.load import load_graph
 from sanne.graph.store import open_graph, save_graph
 from sanne.infer.vectors_file import read_vectors, write_vectors
+from sanne.source import ModelSource, read_node_list
 
 SETTINGS = TINY | {"epochs": 1, "steps_per_epoch": 1, "num_inference_walks": 2, "cluster_seeds": 1}
 WHEEL = "data.whl"

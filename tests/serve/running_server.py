@@ -12,9 +12,9 @@ from typing import Any, Self
 import httpx
 
 from sanne.estimator import SANNE
-from sanne.experiments.model_source import ModelSource
 from sanne.graph.csr import Graph
 from sanne.graph.store import save_graph
+from sanne.source import ModelSource
 
 START_SECONDS = 120  # on cores that are busy with other things
 

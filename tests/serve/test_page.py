@@ -326,7 +326,7 @@ def test_a_picture_for_the_docs(browser: Browser, cora: Graph, tmp_path: Path) -
 def fit_cora(folder: Path) -> Path:
     """Cora, as a user fits it."""
     from sanne.estimator import SANNE
-    from sanne.experiments.model_source import ModelSource
+    from sanne.source import ModelSource
 
     model = SANNE("fast", progress=False).fit("cora")
     model.artifact_.record["source"] = ModelSource.of("cora").to_dict()

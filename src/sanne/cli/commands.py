@@ -23,18 +23,16 @@ from sanne.cli.options import (
     ModelFolder,
     NodeTable,
     Seed,
-    Sets,
     Text,
     before_the_command,
     notes,
-    parse_settings,
     plain,
     print_json,
     print_pairs,
     show,
 )
+from sanne.cli.research import add_research
 from sanne.cli.serve import serve
-from sanne.cli.tasks import reproduce_app
 from sanne.config import BuildConfig
 from sanne.errors import InputError, SanneError
 
@@ -47,12 +45,10 @@ app = typer.Typer(
 )
 data_app = typer.Typer(help="Public datasets: list them, or get one.", no_args_is_help=True)
 app.add_typer(data_app, name="data")
-bench_app = typer.Typer(help="Measure the speed of each stage on this machine.", no_args_is_help=True)
-app.add_typer(bench_app, name="bench")
-app.add_typer(reproduce_app, name="reproduce")
 app.command()(fit)
 app.command()(serve)
 app.callback()(before_the_command)
+add_research(app)
 
 Labels = Annotated[Path | None, typer.Option(help="Table with the columns id and label.")]
 Picture = Annotated[Path, typer.Option(help="map.png, .svg, .pdf, or .html for a page that shows ids.")]
@@ -117,10 +113,10 @@ def embed(
 ) -> None:
     """Vectors for nodes, seen in fit or new, read from walks over the graph as it is now."""
     from sanne.device import peak_memory
-    from sanne.experiments.model_source import ModelSource, read_node_list
     from sanne.infer.embed import embed_parts
     from sanne.infer.vectors_file import VectorWriter, check_output
     from sanne.model.artifact import Artifact
+    from sanne.source import ModelSource, read_node_list
 
     if out is None and not estimate:
         raise InputError("where to? give --out vectors.parquet, or --estimate to see what it would take")
@@ -168,7 +164,7 @@ def similar(
 ) -> None:
     """The nodes of the fitted graph nearest to a node."""
     from sanne.estimator import SANNE
-    from sanne.experiments.model_source import ModelSource
+    from sanne.source import ModelSource
 
     fitted = SANNE.load(model)
     if graph is not None or node_table is not None:
@@ -195,8 +191,8 @@ def evaluate(
 ) -> None:
     """Judge the vectors of a model on its own graph. `links` fits again without the hidden edges."""
     from sanne.estimator import SANNE
-    from sanne.experiments.judge import judge
-    from sanne.experiments.model_source import ModelSource
+    from sanne.judge import judge
+    from sanne.source import ModelSource
 
     fitted = SANNE.load(model)
     origin = ModelSource.remembered(fitted.artifact_)
@@ -219,9 +215,9 @@ def plot(
 ) -> None:
     """Draw the vectors of a model as a map, coloured by class where classes are known."""
     from sanne.estimator import SANNE
-    from sanne.experiments.judge import draw_model
-    from sanne.experiments.model_source import ModelSource
+    from sanne.judge import draw_model
     from sanne.plot import check_picture
+    from sanne.source import ModelSource
 
     check_picture(out)
     fitted = SANNE.load(model)
@@ -271,64 +267,6 @@ def data_get(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: Json
     show({"name": name, "folder": str(place), "nodes": graph.num_nodes, "edges": graph.num_edges}, as_json)
 
 
-@bench_app.command("walks")
-def bench_walks(
-    nodes: Annotated[int, typer.Option(help="Nodes of the generated graph.")] = 1_000_000,
-    edges: Annotated[int, typer.Option(help="Edges of the generated graph.", min=1)] = 10_000_000,
-    graph: Annotated[
-        Literal["uniform", "hub", "cora"], typer.Option(help="Even degrees, a power law with a hub, or Cora.")
-    ] = "uniform",
-    threads: Annotated[int | None, typer.Option(help="Measured beside one thread. Default: every core.", min=1)] = None,
-    rivals: Annotated[Path | None, typer.Option(help="A python that has PecanPy (make bench sets one up).")] = None,
-    seconds: Annotated[float, typer.Option(help="About how long a run lasts; an engine has five.", min=0.001)] = 1.0,
-    as_json: Json = False,
-) -> None:
-    """Walk steps per second, with a plain numba loop, networkx and PecanPy for comparison."""
-    from sanne.bench.graphs import bench_graph
-    from sanne.bench.machine import available_cores
-    from sanne.bench.walks import WalkTask
-    from sanne.bench.walks import bench_walks as measure
-
-    subject = bench_graph(graph, nodes, edges)
-    notes.print(f"measuring on {subject}")
-    cores = threads or available_cores()
-    result = measure(subject, graph, threads=cores, rivals=rivals, task=WalkTask(seconds=seconds))
-    if as_json:
-        print_json(result)
-        return
-    table = Table("engine", "order", "threads", "million steps/s", "per CPU second")
-    for row in result["engines"]:
-        speeds = [f"{row[name] / 1e6:.3f}" for name in ("steps_per_second", "steps_per_cpu_second")]
-        table.add_row(row["name"], str(row["order"]), str(row["threads"]), *speeds)
-    Console().print(table)
-
-
-@bench_app.command("train")
-def bench_train(
-    recipe: Annotated[str, typer.Option(help="best, fast or paper.")] = "paper",
-    nodes: Annotated[int, typer.Option(help="Nodes of the generated graph; ten edges each.", min=100)] = 10_000,
-    settings: Sets = None,
-    as_json: Json = False,
-) -> None:
-    """Speed of a training step, beside the bare matrix products that it holds."""
-    from sanne.bench.train import bench_train as measure
-
-    show(measure(recipe, nodes, parse_settings(settings)), as_json)
-
-
-@bench_app.command("embed")
-def bench_embed(
-    recipe: Annotated[str, typer.Option(help="best, fast or paper.")] = "best",
-    nodes: Annotated[int, typer.Option(help="Nodes of the generated graph; ten edges each.", min=100)] = 10_000,
-    settings: Sets = None,
-    as_json: Json = False,
-) -> None:
-    """New nodes embedded per second, many at once, and the time of one alone."""
-    from sanne.bench.embed import bench_embed as measure
-
-    show(measure(recipe, nodes, parse_settings(settings)), as_json)
-
-
 @app.command()
 def demo(
     out: Picture = Path("map.png"),
@@ -337,7 +275,7 @@ def demo(
     as_json: Json = False,
 ) -> None:
     """Fit Cora without 1000 of its papers, let them arrive, judge the vectors, draw the map."""
-    from sanne.experiments.demo import run_demo
+    from sanne.demo import run_demo
     from sanne.plot import check_picture
 
     check_picture(out)
@@ -367,8 +305,8 @@ def _embed_with_ray(
     model: Path, origin: Any, nodes: Path | None, out: Path, explain: int, workers: int, address: str | None
 ) -> dict[str, Any]:
     """Embed on a Ray cluster; only where all nodes are asked for does this process read the graph."""
-    from sanne.experiments.model_source import read_node_list
     from sanne.infer.ray_engine import Job, as_parquet, check_ray_output, embed_with_ray
+    from sanne.source import read_node_list
 
     check_ray_output(out)
     started = time.perf_counter()

@@ -28,8 +28,8 @@ from sanne.errors import InputError, WriteError
 
 if TYPE_CHECKING:
     from sanne.estimator import SANNE
-    from sanne.experiments.model_source import ModelSource
     from sanne.graph.csr import Graph
+    from sanne.source import ModelSource
     from sanne.train.report import Callback
 
 
@@ -53,9 +53,9 @@ def fit(
     from sanne.config import recipe_config
     from sanne.device import peak_memory
     from sanne.estimator import SANNE
-    from sanne.experiments.model_source import ModelSource
     from sanne.locks import claimed
     from sanne.model.artifact import check_model_target
+    from sanne.source import ModelSource
     from sanne.train.distributed import is_first_process
     from sanne.train.trackers import parse_place
 

@@ -48,9 +48,9 @@ def serve(
     except ModuleNotFoundError as error:
         raise MissingExtraError(str(error.name), "serve", "sanne serve") from None
     from sanne.datasets import named_classes
-    from sanne.experiments.model_source import ModelSource
     from sanne.model.artifact import Artifact
     from sanne.serve.engine import Engine
+    from sanne.source import ModelSource
 
     config = ServeConfig.of(parse_settings(limits) or {})
     token = _token()

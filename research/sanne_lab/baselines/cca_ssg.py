@@ -1,0 +1,101 @@
+"""CCA-SSG (Zhang et al., 2021): two damaged views of a graph get correlated vectors with independent columns."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import torch
+from torch import nn
+
+from sanne.graph.csr import Graph
+from sanne_lab.baselines.interface import Snapshot
+from sanne_lab.baselines.neural import FirstLayer, Inputs, Nothing, geometric_layers, with_values
+from sanne_lab.baselines.unsupervised import Encoder, adam, evenly, fit_encoder
+
+
+@dataclass(frozen=True)
+class CCASSG:
+    """The authors' settings for Cora."""
+
+    name = "cca-ssg"
+
+    dim: int = 512
+    layers: int = 2
+    independence: float = 1e-3  # weight of the second part of the objective, lambda
+    dropped_features: float = 0.1
+    dropped_edges: float = 0.4
+    learning_rate: float = 1e-3
+    epochs: int = 40
+    snapshots: int = 4
+
+    @classmethod
+    def grid(cls) -> list[Self]:
+        """Candidates, the most promising first."""
+        return [
+            cls(),
+            cls(layers=1, independence=5e-4, dropped_features=0.0, epochs=20),  # the authors' for Citeseer
+            cls(dropped_features=0.3, dropped_edges=0.5, epochs=100),  # the authors' for Pubmed
+        ]
+
+    def settings(self) -> dict[str, Any]:
+        """All of them."""
+        return asdict(self)
+
+    def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
+        """Train on the whole graph."""
+        return fit_encoder(
+            lambda width: _Views(width, self),
+            adam(self.learning_rate),
+            evenly(self.epochs, self.snapshots),
+            graph,
+            seed,
+            features_from,
+            consider,
+        )
+
+
+class _Views(Encoder):
+    def __init__(self, width: int, settings: CCASSG) -> None:
+        super().__init__()
+        layers = geometric_layers()
+        self._settings = settings
+        self.words = FirstLayer(width, settings.dim)
+        # The edges come normalised.
+        self.convolutions = nn.ModuleList(
+            layers.GCNConv(settings.dim, settings.dim, normalize=False) for _ in range(settings.layers)
+        )
+        self.convolutions[0].lin = Nothing()  # its weights are those of `words`
+
+    def loss(self, inputs: Inputs, epoch: int) -> torch.Tensor:
+        one, other = self._view(inputs), self._view(inputs)
+        together = (one * other).sum() / len(one)
+        return -together + self._settings.independence * (_dependence(one) + _dependence(other))
+
+    def encode(self, inputs: Inputs) -> torch.Tensor:
+        return self._through(self.words(inputs.words), inputs.spread)
+
+    def _view(self, inputs: Inputs) -> torch.Tensor:
+        """Vectors of a view without some words and edges, every column with mean 0 and deviation 1."""
+        kept = torch.rand(len(self.words.weight)) >= self._settings.dropped_features
+        hidden = inputs.words.product(self.words.weight * kept[:, None])
+        vectors = self._through(hidden, _without_some(inputs, self._settings.dropped_edges))
+        return (vectors - vectors.mean(dim=0)) / (vectors.std(dim=0) + 1e-9)
+
+    def _through(self, hidden: torch.Tensor, spread: torch.Tensor) -> torch.Tensor:
+        for number, convolution in enumerate(self.convolutions):
+            hidden = convolution(torch.relu(hidden) if number else hidden, spread)
+        return hidden
+
+
+def _dependence(vectors: torch.Tensor) -> torch.Tensor:
+    """How far the columns' correlations are from the identity, squared."""
+    correlations = vectors.T @ vectors / len(vectors)
+    return (correlations - torch.eye(len(correlations))).square().sum()
+
+
+def _without_some(inputs: Inputs, share: float) -> torch.Tensor:
+    """The edges, normalised anew, without a share of the arcs; self-loops stay."""
+    source, target = inputs.edges
+    kept = ((torch.rand(len(source)) >= share) | (source == target)) * inputs.weights
+    into, out = (torch.zeros(inputs.num_nodes).index_add_(0, end, kept) for end in (target, source))
+    return with_values(inputs.spread, kept * into[target].rsqrt() * out[source].rsqrt())

@@ -1,0 +1,80 @@
+"""DGI (Velickovic et al., 2019): tells a graph's node vectors from those of the same graph with shuffled features."""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+import torch
+from torch import nn
+
+from sanne.graph.csr import Graph
+from sanne_lab.baselines.interface import Snapshot
+from sanne_lab.baselines.neural import FirstLayer, Inputs, Nothing, geometric_layers
+from sanne_lab.baselines.unsupervised import Encoder, adam, evenly, fit_encoder
+
+
+@dataclass(frozen=True)
+class DGI:
+    """The authors' encoder: one graph convolution."""
+
+    name = "dgi"
+
+    dim: int = 512
+    learning_rate: float = 1e-3
+    epochs: int = 160
+    snapshots: int = 4
+
+    @classmethod
+    def grid(cls) -> list[Self]:
+        """Candidates, the most promising first."""
+        return [cls(), cls(epochs=400), cls(dim=256)]
+
+    def settings(self) -> dict[str, Any]:
+        """All of them."""
+        return asdict(self)
+
+    def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
+        """Train on the whole graph."""
+        return fit_encoder(
+            lambda width: _Infomax(width, self.dim),
+            adam(self.learning_rate),
+            evenly(self.epochs, self.snapshots),
+            graph,
+            seed,
+            features_from,
+            consider,
+        )
+
+
+class _Infomax(Encoder):
+    """The convolution's weights are applied before the features are shuffled, once for both: the same result."""
+
+    def __init__(self, width: int, dim: int) -> None:
+        super().__init__()
+        self.words = FirstLayer(width, dim)
+        self.infomax = geometric_layers().DeepGraphInfomax(
+            dim,
+            encoder=_Convolution(dim),
+            summary=lambda vectors, *inputs: torch.sigmoid(vectors.mean(dim=0)),
+            corruption=lambda hidden, spread: (hidden[torch.randperm(len(hidden))], spread),
+        )
+
+    def loss(self, inputs: Inputs, epoch: int) -> torch.Tensor:
+        found: torch.Tensor = self.infomax.loss(*self.infomax(self.words(inputs.words), inputs.spread))
+        return found
+
+    def encode(self, inputs: Inputs) -> torch.Tensor:
+        vectors: torch.Tensor = self.infomax.encoder(self.words(inputs.words), inputs.spread)
+        return vectors
+
+
+class _Convolution(nn.Module):
+    def __init__(self, dim: int) -> None:
+        super().__init__()
+        self.convolution = geometric_layers().GCNConv(dim, dim, normalize=False)  # the edges come normalised
+        self.convolution.lin = Nothing()  # its weights are those of `words`
+        self.activation = nn.PReLU(dim)
+
+    def forward(self, hidden: torch.Tensor, spread: torch.Tensor) -> torch.Tensor:
+        vectors: torch.Tensor = self.activation(self.convolution(hidden, spread))
+        return vectors

@@ -1,0 +1,80 @@
+"""Skip-gram over random walks, as DeepWalk and node2vec use it: our walks, gensim's training."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from sanne.errors import InputError
+from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.seeds import derived_seed, numpy_stream
+from sanne.walks.sample import Walks, WalkSampler
+from sanne_lab.baselines.neighbours_mean import fill_unlinked, linked
+
+
+@dataclass(frozen=True)
+class SkipGram:
+    """Walks and training of a skip-gram model; `negatives` 0 means a hierarchical softmax, as DeepWalk had."""
+
+    dim: int = 128
+    num_walks: int = 10
+    walk_length: int = 40
+    window: int = 10
+    negatives: int = 5
+    learning_rate: float = 0.025
+    p: float = 1.0
+    q: float = 1.0
+
+
+class WalkCorpus:
+    """All walks of a graph's linked nodes, pass by pass in a new order; drawn again each time they are read."""
+
+    def __init__(self, graph: Graph, settings: SkipGram, seed: int) -> None:
+        self._seed = seed
+        self._passes = settings.num_walks
+        self._starts: IntArray = np.flatnonzero(linked(graph))
+        self._sampler = WalkSampler(
+            graph.adjacency("both"), walk_length=settings.walk_length, seed=seed, p=settings.p, q=settings.q
+        )
+
+    def __len__(self) -> int:
+        return self._passes * len(self._starts)
+
+    def passes(self) -> Iterator[Walks]:
+        """One walk from every node, again and again."""
+        for number in range(self._passes):
+            starts = numpy_stream(self._seed, "shuffle", number).permutation(self._starts)
+            yield self._sampler.walks(starts, 0, number)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        for walks in self.passes():
+            yield from walks.tolist()
+
+
+def skip_gram(graph: Graph, settings: SkipGram, seed: int) -> FloatArray:
+    """Vectors of all nodes, (n, dim); nodes without edges get the mean."""
+    from gensim.models import Word2Vec
+
+    corpus = WalkCorpus(graph, settings, seed)
+    if len(corpus) == 0:
+        raise InputError("the graph has no edges: walks lead nowhere")
+    counts = np.zeros(graph.num_nodes, np.int64)
+    for walks in corpus.passes():
+        counts += np.bincount(walks.ravel(), minlength=graph.num_nodes)
+    model = Word2Vec(
+        vector_size=settings.dim,
+        window=settings.window,
+        alpha=settings.learning_rate,
+        sg=1,
+        hs=int(settings.negatives == 0),
+        negative=settings.negatives,
+        sample=0,
+        min_count=1,
+        workers=1,  # more would make the result depend on the scheduler
+        seed=derived_seed(seed, "initialise") % 2**31,
+    )
+    model.build_vocab_from_freq({node: int(count) for node, count in enumerate(counts) if count > 0})
+    model.train(corpus, total_examples=len(corpus), epochs=1)
+    vectors = np.zeros((graph.num_nodes, settings.dim), np.float32)
+    vectors[model.wv.index_to_key] = model.wv.vectors
+    return fill_unlinked(graph, vectors)

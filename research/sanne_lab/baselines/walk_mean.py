@@ -1,0 +1,64 @@
+"""Untrained walk mean: the average of the feature vectors along a node's walks. No learning at all."""
+
+import dataclasses
+import time
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+
+from sanne.config import Config
+from sanne.features.choose import FeatureMap, fit_features
+from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.seeds import derived_seed
+from sanne.walks.mean_walk import mean_along_walks
+from sanne.walks.sample import WalkSampler
+from sanne_lab.baselines.interface import Snapshot
+
+
+class WalkMean:
+    """Mean over 128 walks of 8 nodes."""
+
+    name = "walk-mean"
+
+    def __init__(self, num_walks: int = 128, config: Config | None = None) -> None:
+        self._num_walks = num_walks
+        self._config = config or Config()
+
+    @classmethod
+    def grid(cls) -> list[Self]:
+        """Candidates, the most promising first."""
+        changes: list[dict[str, Any]] = [
+            {"walk_length": length, "idf_power": power} for power in (1.0, 0.5, 0.0) for length in (8, 5, 12)
+        ]
+        return [cls(config=Config().replace(**change)) for change in changes]
+
+    def settings(self) -> dict[str, Any]:
+        """Walks and features."""
+        return {
+            "num_inference_walks": self._num_walks,
+            "walk_length": self._config.walks.walk_length,
+            **dataclasses.asdict(self._config.features),
+        }
+
+    def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
+        """Fit the feature map only."""
+        started = time.perf_counter()
+        feature_map = fit_features(features_from or graph, self._config.features, seed)
+        seconds = time.perf_counter() - started
+        consider(
+            Snapshot(
+                0,
+                present=lambda: self._means(graph, np.arange(graph.num_nodes), feature_map, seed),
+                new=lambda larger, nodes: self._means(larger, nodes, feature_map, seed),
+            )
+        )
+        return seconds
+
+    def _means(self, graph: Graph, nodes: IntArray, feature_map: FeatureMap, seed: int) -> FloatArray:
+        sampler = WalkSampler(
+            graph.adjacency("both"),
+            walk_length=self._config.walks.walk_length,
+            seed=derived_seed(seed, "inference"),
+        )
+        return mean_along_walks(sampler, feature_map.transform(graph), nodes, self._num_walks)

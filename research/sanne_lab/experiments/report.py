@@ -1,0 +1,102 @@
+"""The page of results: its tables and figures written again, between markers, from result files alone."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sanne.atomic import replaced_file
+from sanne.config import RECIPES
+from sanne.errors import InputError
+from sanne_lab.experiments import (
+    blogcatalog,
+    communities,
+    figure2,
+    figure3,
+    links,
+    neighbours,
+    newcomers,
+    spread,
+    table1,
+    table2,
+    table3,
+)
+from sanne_lab.experiments.table_formats import markdown
+
+NOTHING = "No results yet.\n"
+
+
+def write_report(page: Path, out: Path, recipe: str = "best") -> list[str]:
+    """Fill `<!-- NAME -->` ... `<!-- /NAME -->` on a page for every table and figure marked there; which ones were."""
+    if not page.is_file():
+        raise InputError(f"{page}: no such page; make one with lines <!-- table2 --> and <!-- /table2 -->")
+    text = page.read_text(encoding="utf-8")
+    sections: dict[str, Callable[[], str]] = {
+        "table1": lambda: _table1(out),
+        "table2": lambda: _table2(out),
+        "table3": lambda: _table3(out),
+        "figure2": lambda: _figure2(out, recipe, page.parent),
+        "figure3": lambda: _figure3(out, recipe, page.parent),
+        "links": lambda: _task(links, links.load(out)),
+        "communities": lambda: _task(communities, communities.load(out)),
+        "blogcatalog": lambda: _task(blogcatalog, blogcatalog.load(out)),
+        "neighbours": lambda: _task(neighbours, newcomers.load(out)),
+        "spread": lambda: _spread(out, recipe, page.parent),
+    }
+    filled = []
+    for name, content in sections.items():
+        marked = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+        if marked.search(text):
+            words = content()
+            text = marked.sub(lambda found, words=words: f"{found[1]}\n{words}\n{found[2]}", text)  # type: ignore[misc]
+            filled.append(name)
+    if not filled:
+        raise InputError(f"{page}: no markers such as <!-- table2 --> and <!-- /table2 --> on it, each on its own line")
+    with replaced_file(page) as part:
+        part.write_text(text, encoding="utf-8")
+    return filled
+
+
+def _table1(out: Path) -> str:
+    found = table1.stored(out)
+    return markdown(table1.blocks(found), [table1.NOTE]) if found else NOTHING
+
+
+def _table2(out: Path) -> str:
+    rows, incomplete = table2.stored_rows(out)
+    notes = [f"Not complete, and left out: {'; '.join(incomplete)}."] if incomplete else []
+    return markdown(table2.blocks(rows), [*table2.notes(rows), *notes]) if rows else NOTHING
+
+
+def _table3(out: Path) -> str:
+    found = table3.stored(out)
+    return markdown(table3.blocks(found), table3.notes(found)) if found else NOTHING
+
+
+def _figure2(out: Path, recipe: str, folder: Path) -> str:
+    cells = figure2.make_cells(recipe)
+    if not all((cell.folder(out) / "0.json").is_file() for cell in cells):
+        return NOTHING
+    figure2.draw([figure2.stored_map(cell, out) for cell in cells], folder)
+    return "![The vectors of Cora, transductive and inductive side by side](figure2.png)\n"
+
+
+def _figure3(out: Path, recipe: str, folder: Path) -> str:
+    for name in dict.fromkeys((recipe, *RECIPES)):  # the one that was asked for, or else one that was run
+        if found := figure3.stored(figure3.make_cells(name), out):
+            figure3.draw(name, found, folder)
+            return "![Validation accuracy by number of layers, heads and walks](figure3.png)\n"
+    return NOTHING
+
+
+def _task(task: Any, found: list[Any]) -> str:
+    return markdown(task.blocks(found), task.notes(found)) if found else NOTHING
+
+
+def _spread(out: Path, recipe: str, folder: Path) -> str:
+    known = newcomers.load(out)
+    found = spread.of_system(known, f"sanne-{recipe}") or spread.of_system(known, "sanne-fast")
+    if not found:
+        return NOTHING
+    spread.draw(found, folder)
+    return f"![Accuracy of newcomers by quarters of spread and of doubt](spread.png)\n\n{_task(spread, found)}"

@@ -1,0 +1,130 @@
+"""Table 3: SANNE without self-attention and without the feed-forward layer, on validation accuracy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sanne.config import RECIPES
+from sanne.evaluate.node_classification import paired_t_test
+from sanne_lab.experiments.paper_figures import TABLE3
+from sanne_lab.experiments.result_files import DATASETS, SETTINGS, Cell
+from sanne_lab.experiments.table_formats import Block, Figure, Value
+from sanne_lab.experiments.validation import Measured, measured, splits_text
+
+# The full model, then what each ablation changes.
+VARIANTS: dict[str, dict[str, Any]] = {
+    "full": {},
+    "no-feed-forward": {"feed_forward": False},
+    "no-attention": {"attention": False},
+}
+
+
+@dataclass(frozen=True)
+class Ablation:
+    """One variant in one column, compared with the full model."""
+
+    recipe: str
+    variant: str
+    figures: Measured
+    p: float | None  # of the t-test against the full model; None for that model itself
+    paper: tuple[float, float] | None
+
+    @property
+    def significant(self) -> bool:
+        return self.p is not None and self.p < 0.05
+
+    def to_dict(self) -> dict[str, Any]:
+        paper, paper_std = self.paper or (None, None)
+        return {"recipe": self.recipe, "variant": self.variant} | self.figures.to_dict() | {
+            "p": self.p, "significant": self.significant, "paper": paper, "paper_std": paper_std,
+        }  # fmt: skip
+
+
+def make_cells(
+    recipe: str,
+    datasets: Sequence[str] = DATASETS,
+    settings: Sequence[str] = SETTINGS,
+    *,
+    seed: int = 0,
+    changes: dict[str, Any] | None = None,
+) -> list[Cell]:
+    """A cell for every dataset, setting and variant."""
+    return [
+        Cell("table3", _label(recipe, variant), f"sanne-{recipe}", dataset, setting, (changes or {}) | change, seed)  # type: ignore[arg-type]
+        for dataset in datasets
+        for setting in settings
+        for variant, change in VARIANTS.items()
+    ]
+
+
+def ablations(
+    recipe: str, out: Path, datasets: Sequence[str] = DATASETS, settings: Sequence[str] = SETTINGS
+) -> list[Ablation]:
+    """What the files hold about a recipe."""
+    found = []
+    for dataset in datasets:
+        for setting in settings:
+            figures = [measured(cell, out) for cell in make_cells(recipe, [dataset], [setting])]
+            full = figures[0]
+            for variant, one in zip(VARIANTS, figures, strict=True):
+                if one is None:
+                    continue
+                p = None
+                if full is not None and one is not full and len(full.validation) == len(one.validation) > 1:
+                    p = round(paired_t_test(one.validation, full.validation).p, 6)
+                paper = TABLE3[variant].get(dataset) if setting == "transductive" else None
+                found.append(Ablation(recipe, variant, one, p, paper))
+    return found
+
+
+def stored(out: Path) -> list[Ablation]:
+    """What the files hold about every recipe."""
+    return [one for recipe in RECIPES for one in ablations(recipe, out)]
+
+
+def blocks(found: Sequence[Ablation]) -> list[Block]:
+    """A table for each recipe and setting; the paper has its figures for the transductive one only."""
+    tables = []
+    for recipe in dict.fromkeys(one.recipe for one in found):
+        for setting in SETTINGS:
+            part = [one for one in found if (one.recipe, one.figures.setting) == (recipe, setting)]
+            if part:
+                tables.append(_block(part, f"sanne-{recipe}, {setting}", setting == "transductive"))
+    return tables
+
+
+def notes(found: Sequence[Ablation]) -> list[str]:
+    """What the figures are."""
+    splits = splits_text([one.figures for one in found])
+    return [
+        f"Mean validation accuracy in percent and standard deviation over {splits}. \\*: p < 0.05 in a two-tailed "
+        "paired t-test against the full model."
+    ]
+
+
+def _block(found: Sequence[Ablation], title: str, with_paper: bool) -> Block:
+    cells = {(one.variant, one.figures.dataset): one for one in found}
+    datasets = [name for name in DATASETS if any(one.figures.dataset == name for one in found)]
+    rows: list[list[Value]] = []
+    for variant in VARIANTS:
+        line: list[Value] = [variant.replace("no-", "without ")]
+        for dataset in datasets:
+            one = cells.get((variant, dataset))
+            line.append(None if one is None else Figure(one.figures.mean, one.figures.std, star=one.significant))
+            if with_paper:
+                paper = None if one is None else one.paper
+                line.append(None if paper is None else f"{paper[0]:.2f} ± {paper[1]:.2f}")
+        shares = dict.fromkeys(one.figures.share for one in found if one.variant == variant)
+        rows.append([*line, "; ".join(shares)])
+    titles = [title for name in datasets for title in ([name.capitalize(), "paper"][: 1 + with_paper])]
+    return Block(title, ["", *titles, "tried"], rows)
+
+
+def records(found: Sequence[Ablation]) -> list[dict[str, Any]]:
+    """The table for a CSV file."""
+    return [{k: v for k, v in one.to_dict().items() if k != "validation"} for one in found]
+
+
+def _label(recipe: str, variant: str) -> str:
+    return f"sanne-{recipe}" + ("" if variant == "full" else f"-{variant}")

@@ -1,0 +1,135 @@
+"""Judge a fitted model on its own graph, or draw it: classification, link prediction, communities, a map."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sanne.datasets import load_splits, named_classes, seeded_splits
+from sanne.errors import InputError
+from sanne.estimator import SANNE
+from sanne.evaluate.clustering import score_communities
+from sanne.evaluate.link_prediction import score_links
+from sanne.evaluate.multi_label import classify_multilabel
+from sanne.evaluate.node_classification import classify
+from sanne.graph.csr import Graph
+from sanne.graph.formats.label_table import read_label_table
+from sanne.graph.split import hold_out_edges
+from sanne.infer.vectors_file import read_vectors
+from sanne.plot import plot_map
+from sanne.source import ModelSource
+
+Task = Literal["classify", "links", "communities"]
+
+
+def judge(
+    model: SANNE,
+    origin: ModelSource,
+    task: Task,
+    labels: Path | None,
+    *,
+    fraction: float = 0.1,
+    communities: int | None = None,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Scores of a model on one task, ready for JSON."""
+    if task == "links":
+        return judge_links(model, origin.load(), fraction, seed)
+    if task == "communities":
+        graph = origin.load()
+        classes = labels_of(model, graph, labels)
+        return judge_communities(model, graph, classes, communities, seed)
+    graph_labels = labels_of(model, None if labels else origin.load(), labels)
+    if graph_labels is None:
+        raise InputError("the graph has no labels: give a table with the columns id and label by --labels")
+    return judge_classes(model, graph_labels, origin.dataset if labels is None else None, seed)
+
+
+def labels_of(model: SANNE, graph: Graph | None, labels: Path | None) -> npt.NDArray[Any] | None:
+    """One label per fitted node, from a table or from the graph itself."""
+    if labels is not None:
+        return read_label_table(labels, model.node_ids_)
+    if graph is None or graph.labels is None:
+        return None
+    return graph.labels[graph.nodes_of(model.node_ids_)]
+
+
+def judge_classes(model: SANNE, labels: npt.NDArray[Any], dataset: str | None, seed: int) -> dict[str, Any]:
+    """Logistic regression on the fitted vectors over ten splits, or over training shares for multi-label data."""
+    if labels.ndim == 2:
+        shares = {}
+        for share in (0.1, 0.5, 0.9):
+            scores = classify_multilabel(model.embedding_, labels, train_fraction=share, seed=seed)
+            shares[f"{share:.0%}"] = {
+                "micro_f1": round(float(np.mean([score.micro_f1 for score in scores])), 2),
+                "macro_f1": round(float(np.mean([score.macro_f1 for score in scores])), 2),
+            }
+        return {"task": "classify", "by_training_share": shares}
+    splits = load_splits(dataset) if dataset else seeded_splits(labels, seed)
+    result = classify(model.embedding_, labels, zip(splits.train, splits.val, splits.test, strict=True))
+    return {
+        "task": "classify",
+        "mean": round(result.mean, 2),
+        "std": round(result.std, 2),
+        "validation": round(result.val_mean, 2),
+        "splits": [score.to_dict() for score in result.splits],
+        "splits_source": splits.source,
+        "train": splits.train.shape[1],
+        "val": splits.val.shape[1],
+        "test": splits.test.shape[1],
+    }
+
+
+def judge_links(model: SANNE, graph: Graph, fraction: float, seed: int) -> dict[str, Any]:
+    """Hide a share of the edges, fit again with the same settings, and rank hidden edges above non-edges."""
+    train_graph, positives, negatives = hold_out_edges(graph, fraction, seed)
+    again = SANNE(**model.get_params()).fit(train_graph)
+    scores = score_links(again.embedding_, positives, negatives)
+    return {"task": "links", "held_out": len(positives), "fraction": fraction, **scores.to_dict()}
+
+
+def judge_communities(
+    model: SANNE, graph: Graph, labels: npt.NDArray[Any] | None, count: int | None, seed: int
+) -> dict[str, Any]:
+    """k-means on the fitted vectors against the classes, and its modularity on the graph."""
+    rows = graph.nodes_of(model.node_ids_)
+    adjacency = graph.adjacency("both").to_scipy()[rows][:, rows]
+    scores = score_communities(model.embedding_, labels, adjacency=adjacency, num_communities=count, seed=seed)
+    return {"task": "communities", **scores.to_dict()}
+
+
+def draw_model(
+    model: SANNE,
+    origin: ModelSource,
+    out: Path,
+    *,
+    labels: Path | None = None,
+    new: Path | None = None,
+    method: Literal["auto", "tsne", "pca"] = "auto",
+    seed: int = 0,
+) -> int:
+    """Draw the fitted vectors, with newcomers from a vectors file; returns how many points there are."""
+    graph = origin.load() if labels is None and origin.source else None
+    classes = labels_of(model, graph, labels)
+    vectors, ids = model.embedding_, model.node_ids_
+    is_new = np.zeros(len(ids), bool)
+    if classes is not None and classes.ndim != 1:
+        classes = None
+    if classes is not None and labels is None and origin.dataset:
+        classes = named_classes(origin.dataset, classes)
+    if new is not None:
+        arrived = read_vectors(new)
+        if arrived.vectors.shape[1] != vectors.shape[1]:
+            raise InputError(
+                f"{new}: {arrived.vectors.shape[1]} columns, but the model's vectors have {vectors.shape[1]}"
+            )
+        fresh = ~np.isin(arrived.node_ids.astype(str), ids.astype(str))
+        vectors = np.concatenate([vectors, arrived.vectors[fresh]])
+        ids = np.concatenate([ids.astype(object), arrived.node_ids[fresh].astype(object)])
+        is_new = np.concatenate([is_new, np.ones(int(fresh.sum()), bool)])
+        if classes is not None:
+            none = -1 if classes.dtype.kind in "iu" else ""
+            classes = np.concatenate([classes, np.full(int(fresh.sum()), none, dtype=classes.dtype)])
+    plot_map(vectors, classes, out, method=method, new=is_new if is_new.any() else None, node_ids=ids, seed=seed)
+    return len(ids)

@@ -1,0 +1,158 @@
+"""The paper's protocol: nothing of a test node before inference, and result files that are used again."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planted import TINY
+from sanne.datasets import Splits, load_splits
+from sanne.errors import InputError
+from sanne.graph.csr import Graph, IntArray
+from sanne_lab.baselines.interface import Snapshot
+from sanne_lab.baselines.smoothed import Smoothed
+from sanne_lab.baselines.walk_mean import WalkMean
+from sanne_lab.experiments.pool import Plan
+from sanne_lab.experiments.protocol import inductive, results_of, transductive
+from sanne_lab.experiments.systems import make_system
+from sanne_lab.experiments.table2 import Row, chosen_systems, make_cells, run_rows
+
+
+class Watcher:
+    """A system that offers its features as vectors, epoch by epoch, and notes what it was shown."""
+
+    name = "watcher"
+
+    def __init__(self, offered: list[np.ndarray[Any, Any]]) -> None:
+        self.offered = offered
+        self.graphs: list[Graph] = []
+        self.features_from: list[Graph | None] = []
+
+    def settings(self) -> dict[str, Any]:
+        return {}
+
+    def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
+        self.graphs.append(graph)
+        self.features_from.append(features_from)
+        for epoch, vectors in enumerate(self.offered):
+            rows = vectors[graph.node_ids]
+
+            def new(larger: Graph, nodes: IntArray, vectors: np.ndarray[Any, Any] = vectors) -> np.ndarray[Any, Any]:
+                return vectors[nodes]
+
+            consider(Snapshot(epoch, present=lambda rows=rows: rows, new=new))
+        return 1.0
+
+
+def small_task() -> tuple[Graph, Splits]:
+    labels = np.arange(60) % 2
+    edges = np.array([(i, (i + 2) % 60) for i in range(60)])
+    graph = Graph.from_edges(edges[:, 0], edges[:, 1], node_ids=np.arange(60), labels=labels)
+    order = np.random.default_rng(0).permutation(60)
+    splits = Splits(order[None, :20], order[None, 20:40], order[None, 40:], "seeded")
+    return graph, splits
+
+
+def test_test_nodes_and_their_edges_are_gone_before_anything_is_fitted() -> None:
+    graph, splits = small_task()
+    watcher = Watcher([np.random.default_rng(1).normal(size=(60, 4)).astype(np.float32)])
+    inductive(watcher, graph, splits, 0, seed=0)
+    (seen,) = watcher.graphs
+    assert set(seen.node_ids) == set(range(60)) - set(splits.test[0])
+    assert watcher.features_from == [None]
+    inductive(watcher, graph, splits, 0, seed=0, features_from="all")
+    assert watcher.features_from[1] is graph
+    assert watcher.graphs[1].num_nodes == 40
+
+
+@pytest.mark.parametrize("setting", ["transductive", "inductive"])
+def test_the_epoch_is_chosen_on_validation_and_never_on_test(setting: str) -> None:
+    graph, splits = small_task()
+    assert graph.labels is not None
+    truth = np.eye(2, dtype=np.float32)[graph.labels]
+    good_on_test, good_on_val = truth.copy(), truth.copy()
+    good_on_test[splits.val[0]] = truth[splits.val[0]][:, ::-1]
+    good_on_val[splits.test[0]] = truth[splits.test[0]][:, ::-1]
+    watcher = Watcher([good_on_test, good_on_val, good_on_test])
+    if setting == "transductive":
+        best = transductive(watcher, graph, splits, seed=0)[0][0]
+    else:
+        best = inductive(watcher, graph, splits, 0, seed=0)[0]
+    assert best.epoch == 1
+    assert (best.val, best.test) == (100.0, 0.0)
+
+
+def rows_of(out: Path, *systems: str, said: list[str] | None = None, **options: Any) -> list[Row]:
+    """Rows of Cora in the transductive setting; `said` gets a line for every piece that is run."""
+    heard = [] if said is None else said
+    plan = Plan(watch=lambda news: heard.append(news.message) if news.message else None)
+    rows, errors = run_rows(make_cells(systems, ["cora"], ["transductive"], **options), out, plan)
+    assert not errors
+    return rows
+
+
+def test_a_row_is_run_once_and_read_again(cora: Graph, tmp_path: Path) -> None:
+    said: list[str] = []
+    (row,) = rows_of(tmp_path, "smoothed", said=said)
+    assert len(said) == 1
+    assert row.mean > 80
+    assert len(row.splits) == 10
+    files = sorted((tmp_path / "table2/cora/transductive/smoothed").iterdir())
+    assert [path.name for path in files] == sorted(f"{number}.json" for number in range(10))
+    kept = json.loads(files[0].read_text(encoding="utf-8"))
+    assert {"system", "dataset", "setting", "split", "splits_source", "val", "test", "seconds", "seed"} <= set(kept)
+    assert {"settings", "versions", "tried", "grid"} <= set(kept)
+    assert rows_of(tmp_path, "smoothed", said=said) == [row]
+    assert len(said) == 1
+    files[3].unlink()
+    assert rows_of(tmp_path, "smoothed", said=said)[0].splits == row.splits
+    assert len(said) == 2
+    rows_of(tmp_path, "smoothed", said=said, seed=1)  # another seed is another run
+    assert len(said) == 3
+
+
+def test_a_damaged_result_file_is_named(cora: Graph, tmp_path: Path) -> None:
+    path = tmp_path / "table2/cora/transductive/smoothed/4.json"
+    path.parent.mkdir(parents=True)
+    path.write_text("{", encoding="utf-8")
+    with pytest.raises(InputError, match=r"4\.json"):
+        rows_of(tmp_path, "smoothed")
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(InputError, match="choose from"):
+        chosen_systems("smoothed,nope", "best")
+    with pytest.raises(InputError, match="choose from"):
+        make_cells(["smoothed"], ["karate"])
+    assert chosen_systems("sanne,smoothed,sanne-paper", "fast") == ["sanne-paper", "sanne-fast", "smoothed"]
+
+
+def test_untrained_baselines_embed_newcomers_well(cora: Graph) -> None:
+    splits = load_splits("cora")
+    for system in (Smoothed(), WalkMean(num_walks=16)):
+        best, _ = inductive(system, cora, splits, 0, seed=0)
+        assert best.test > 77
+
+
+def test_sanne_under_the_papers_objective_offers_every_epoch(cora: Graph) -> None:
+    settings = TINY | {"objective": "neighbours", "features": "tfidf", "epochs": 3, "output_norm": "l2"}
+    epochs: list[int] = []
+    small = cora.subgraph(np.arange(300))
+    make_system("sanne-fast", settings).fit(small, 0, None, lambda snapshot: epochs.append(snapshot.epoch))
+    assert epochs == [1, 2, 3]
+    epochs.clear()
+    make_system("sanne-fast", TINY | {"epochs": 3}).fit(small, 0, None, lambda snapshot: epochs.append(snapshot.epoch))
+    assert epochs == [3]
+
+
+def test_sanne_goes_through_both_settings(cora: Graph) -> None:
+    splits = load_splits("cora")
+    system = make_system("sanne-fast", TINY | {"steps_per_epoch": 5})
+    for setting in ("transductive", "inductive"):
+        (result,) = results_of(system, "cora", cora, splits, setting, [2], 0, "present")  # type: ignore[arg-type]
+        assert result.split == 2
+        assert result.test > 40
+        assert result.settings["objective"]["objective"] == "distil"
