@@ -14,7 +14,8 @@ from sanne.cli import main
 from sanne.datasets import Splits, seeded_splits
 from sanne.graph.csr import Graph, IntArray
 from sanne_lab.baselines.interface import Snapshot
-from sanne_lab.experiments import runs, systems
+from sanne_lab.experiments import data, systems
+from sanne_lab.experiments.records import read_records
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -95,19 +96,25 @@ class Single(Fake):
 @pytest.fixture
 def small_cora(monkeypatch: pytest.MonkeyPatch) -> Iterator[Splits]:
     """Runs find the small dataset and the fake systems."""
-    monkeypatch.setattr(runs, "load_dataset", lambda name: GRAPH)
-    monkeypatch.setattr(runs, "load_splits", lambda name: SPLITS)
+    monkeypatch.setattr(data, "load_dataset", lambda name: GRAPH)
+    monkeypatch.setattr(data, "load_splits", lambda name: SPLITS)
     monkeypatch.setitem(systems._BASELINES, "fake", Fake)
     monkeypatch.setitem(systems._BASELINES, "single", Single)
     for kind in (Fake, Single):
         monkeypatch.setattr(kind, "fits", [])
         monkeypatch.setattr(kind, "clock", Clock())
     monkeypatch.setattr(Single, "clock", Fake.clock)
-    runs.data_of.cache_clear()
-    runs.graph_of.cache_clear()
+    data.data_of.cache_clear()
+    data.graph_of.cache_clear()
     yield SPLITS
-    runs.data_of.cache_clear()
-    runs.graph_of.cache_clear()
+    data.data_of.cache_clear()
+    data.graph_of.cache_clear()
+
+
+def kept_in(out: Path, table: str) -> dict[str, dict[str, Any]]:
+    """The records of a table; keys as in cora/inductive/gcn/3."""
+    found = read_records(out, table).items()
+    return {"/".join(str(part) for part in (*key[:3], key[4]) if part != ""): record for key, record in found}
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ def test_table_2_comes_as_text_json_and_files(run: Run, small_cora: Splits, tmp_
     assert "| fake | **100.00** ± 0.00 |" in out
     assert "fake, cora, transductive: 10 splits" in err
     assert {path.name for path in (tmp_path / "results").iterdir()} == {
-        "table2", "table2.md", "table2.tex", "table2.csv",
+        "table2.jsonl", "table2.md", "table2.tex", "table2.csv",
     }  # fmt: skip
     code, out, err = run(*columns, "--model", "single", "--json")
     assert (code, err) == (0, "")

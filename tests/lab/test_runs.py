@@ -1,18 +1,20 @@
 """Runs over splits: what is kept, what is chosen, how time is shared, and that stopping costs little."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fakes import Clock, Fake, Single, small_cora
+from fakes import Clock, Fake, kept_in, small_cora
 
 from planted import TINY
 from sanne.config import RECIPES, Config
 from sanne.datasets import Splits
 from sanne_lab.experiments import systems
+from sanne_lab.experiments.cells import Cell
 from sanne_lab.experiments.pool import News, Plan, fill
-from sanne_lab.experiments.result_files import Cell
+from sanne_lab.experiments.protocol import split_cell
 
 __all__ = ["small_cora"]
 
@@ -20,12 +22,15 @@ MANY = [(0.5, 0.5)] * 5
 
 
 def cell(system: str, setting: Any = "transductive", **options: Any) -> Cell:
-    return Cell("table2", system, system, "cora", setting, **options)
+    return split_cell("table2", system, system, "cora", setting, validation_only=False, **options)
 
 
 def result(out: Path, system: str, setting: str = "transductive", number: int = 0) -> dict[str, Any]:
-    path = out / "table2/cora" / setting / system / f"{number}.json"
-    return dict(json.loads(path.read_text(encoding="utf-8")))
+    return kept_in(out, "table2")[f"cora/{setting}/{system}/{number}"]
+
+
+def chosen(record: dict[str, Any]) -> Any:
+    return record["candidates"][record["parts"]["split"]["candidate"]]["settings"]
 
 
 def timed(minutes: float | None, clock: Clock, said: list[str] | None = None) -> Plan:
@@ -43,9 +48,9 @@ def test_a_candidate_is_chosen_on_validation_though_test_says_otherwise(
     monkeypatch.setattr(Fake, "scores", [(0.6, 0.6), (0.3, 1.0), (0.9, 0.1), (0.9, 0.9)])
     assert not fill([cell("fake", setting, splits=1)], tmp_path, timed(100, Fake.clock))
     kept = result(tmp_path, "fake", setting)
-    assert kept["settings"] == {"candidate": 2}  # the first of equals on validation
-    assert kept["val"] > 85
-    assert kept["test"] < 40
+    assert chosen(kept) == {"candidate": 2}  # the first of equals on validation
+    assert kept["parts"]["split"]["val"] > 85
+    assert kept["parts"]["split"]["test"] < 40
     assert (kept["tried"], kept["grid"]) == (4, 4)
 
 
@@ -54,10 +59,10 @@ def test_the_time_is_shared_evenly_and_the_first_candidate_always_runs(
     minutes: float | None, tried: int, small_cora: Splits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Fake, "scores", MANY)
-    cells = [cell("fake"), cell("fake", seed=1, features_from="all")]  # two pieces of a minute for each candidate
+    other = cell("fake")
+    cells = [other, replace(other, label="fake again")]  # two pieces of a minute for each candidate
     assert not fill(cells, tmp_path, timed(minutes, Fake.clock))
-    counts = [json.loads((c.folder(tmp_path) / "9.json").read_text(encoding="utf-8"))["tried"] for c in cells]
-    assert counts == [tried, tried]
+    assert [result(tmp_path, c.label, number=9)["tried"] for c in cells] == [tried, tried]
 
 
 def test_what_a_system_without_a_grid_leaves_over_goes_to_the_others(
@@ -66,31 +71,21 @@ def test_what_a_system_without_a_grid_leaves_over_goes_to_the_others(
     monkeypatch.setattr(Fake, "scores", MANY)
     said: list[str] = []
     fill([cell("fake"), cell("single")], tmp_path, timed(6, Fake.clock, said))
-    assert [line.split(",")[0] for line in said] == ["single", "fake"]
+    assert [line.split(",")[0] for line in said] == ["table2: single", "table2: fake"]
     assert result(tmp_path, "single")["tried"] == 1
     assert result(tmp_path, "fake")["tried"] == 5
 
 
-def test_a_bigger_budget_keeps_what_is_there_and_says_how_to_redo_it(
-    small_cora: Splits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("setting", ["transductive", "inductive"])
+def test_a_bigger_budget_goes_on_with_the_first_candidate_that_was_not_tried(
+    setting: str, small_cora: Splits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Fake, "scores", MANY)
-    said: list[str] = []
-    fill([cell("fake")], tmp_path, timed(None, Fake.clock))
-    fill([cell("fake")], tmp_path, timed(100, Fake.clock, said))
-    assert result(tmp_path, "fake")["tried"] == 1
-    assert len(said) == 1
-    assert f"delete {tmp_path / 'table2/cora/transductive/fake'}" in said[0]
-
-
-def test_files_of_before_there_were_grids_are_used_again(small_cora: Splits, tmp_path: Path) -> None:
-    fill([cell("single")], tmp_path, Plan())
-    for number in range(10):
-        old = result(tmp_path, "single", number=number)
-        del old["tried"], old["grid"]
-        (tmp_path / f"table2/cora/transductive/single/{number}.json").write_text(json.dumps(old), encoding="utf-8")
-    fill([cell("single")], tmp_path, Plan())
-    assert len(Single.fits) == 1
+    monkeypatch.setattr(Fake, "scores", [(0.6, 0.6), (0.8, 0.8), (0.5, 0.5)])
+    for minutes, fits in ((None, [0]), (None, [0]), (0, [0, 1]), (100, [0, 1, 2]), (100, [0, 1, 2])):
+        assert not fill([cell("fake", setting, splits=1)], tmp_path, timed(minutes, Fake.clock))
+        assert Fake.fits == fits
+        assert result(tmp_path, "fake", setting)["tried"] == len(fits)
+    assert chosen(result(tmp_path, "fake", setting)) == {"candidate": 1}
 
 
 def test_stopping_loses_only_the_split_in_flight(
@@ -99,12 +94,11 @@ def test_stopping_loses_only_the_split_in_flight(
     monkeypatch.setattr(Fake, "interrupt_at", 4)
     with pytest.raises(KeyboardInterrupt):
         fill([cell("fake", "inductive")], tmp_path, Plan())
-    folder = tmp_path / "table2/cora/inductive/fake"
-    assert sorted(path.name for path in folder.iterdir()) == [f"{number}.json" for number in range(4)]
-    before = [path.stat().st_mtime_ns for path in sorted(folder.iterdir())]
+    before = kept_in(tmp_path, "table2")
+    assert list(before) == [f"cora/inductive/fake/{number}" for number in range(4)]
     fill([cell("fake", "inductive")], tmp_path, Plan())
     assert len(Fake.fits) == 5 + 6
-    assert [path.stat().st_mtime_ns for path in sorted(folder.iterdir())][:4] == before
+    assert len(kept_in(tmp_path, "table2")) == 10
 
 
 def test_stopping_a_search_keeps_the_best_so_far(
@@ -115,7 +109,7 @@ def test_stopping_a_search_keeps_the_best_so_far(
     with pytest.raises(KeyboardInterrupt):
         fill([cell("fake")], tmp_path, timed(100, Fake.clock))
     kept = result(tmp_path, "fake")
-    assert (kept["settings"], kept["tried"], kept["grid"]) == ({"candidate": 1}, 2, 3)
+    assert (chosen(kept), kept["tried"], kept["grid"]) == ({"candidate": 1}, 2, 3)
 
 
 def test_a_piece_that_fails_does_not_stop_the_others(
@@ -124,8 +118,7 @@ def test_a_piece_that_fails_does_not_stop_the_others(
     monkeypatch.setattr(Fake, "error_at", 1)
     errors = fill([cell("fake", "inductive", splits=3)], tmp_path, Plan())
     assert [str(error) for error in errors] == ["the fake breaks"]
-    files = sorted(path.name for path in (tmp_path / "table2/cora/inductive/fake").iterdir())
-    assert files == ["0.json", "2.json"]
+    assert list(kept_in(tmp_path, "table2")) == ["cora/inductive/fake/0", "cora/inductive/fake/2"]
 
 
 def test_two_processes_write_the_same_files_as_one(cora: object, tmp_path: Path) -> None:
@@ -135,7 +128,9 @@ def test_two_processes_write_the_same_files_as_one(cora: object, tmp_path: Path)
     for name in ("smoothed", "walk-mean"):
         for number in range(2):
             one, two = (result(tmp_path / str(jobs), name, "inductive", number) for jobs in (1, 2))
-            assert one | {"seconds": 0} == two | {"seconds": 0}
+            for record in (one, two):
+                record["candidates"][0].pop("seconds")
+            assert one == two
             assert one["tried"] == 1
             assert one["grid"] > 1
 
@@ -159,7 +154,7 @@ def test_recipes_that_are_equal_are_trained_once(
     assert not fill([cell("sanne-best")], tmp_path, Plan())
     fast, best = result(tmp_path, "sanne-fast"), result(tmp_path, "sanne-best")
     assert (best["system"], best["same_run_as"]) == ("sanne-best", "sanne-fast")
-    assert best["test"] == fast["test"]
+    assert best["parts"] == fast["parts"]
 
 
 def test_the_papers_grid_has_its_recipe_first_and_216_points() -> None:

@@ -1,12 +1,11 @@
 """Table 3, figures 2 and 3, and the page of results, on a small dataset with a small model."""
 
-import json
 import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from fakes import GRAPH, SPLITS, small_cora
+from fakes import GRAPH, SPLITS, kept_in, small_cora
 
 from planted import TINY
 from sanne.config import RECIPES, Config
@@ -15,7 +14,8 @@ from sanne.errors import InputError
 from sanne_lab.experiments import figure2, figure3, systems, table3
 from sanne_lab.experiments.pool import Plan, fill
 from sanne_lab.experiments.report import write_report
-from sanne_lab.experiments.validation import Measured, measured
+from sanne_lab.experiments.table2 import make_cells
+from sanne_lab.experiments.validation import Validation, validated
 
 __all__ = ["small_cora"]
 
@@ -38,15 +38,15 @@ def is_picture(paths: list[Path]) -> bool:
 def test_ablations_are_measured_on_validation_alone(tiny: None, tmp_path: Path) -> None:
     cells = table3.make_cells("best", ["cora"], ["transductive"])
     assert not fill(cells, tmp_path, Plan())
-    files = [json.loads(path.read_text("utf-8")) for path in tmp_path.rglob("*.json")]
-    assert len(files) == 30
-    assert not any("test" in kept for kept in files)
+    records = list(kept_in(tmp_path, "table3").values())
+    assert len(records) == 30
+    assert not any("test" in kept["parts"]["split"] for kept in records)
     found = table3.ablations("best", tmp_path)
     assert [one.variant for one in found] == list(table3.VARIANTS)
     assert found[0].p is None
     assert all(one.p is not None and 0 <= one.p <= 1 for one in found[1:])
     assert found[2].paper == (77.87, 1.09)
-    switched = {kept["system"]: kept["settings"]["model"] for kept in files}
+    switched = {kept["system"]: kept["candidates"][0]["settings"]["model"] for kept in records}
     assert switched["sanne-best-no-attention"]["attention"] is False
     assert switched["sanne-best-no-feed-forward"]["feed_forward"] is False
 
@@ -55,20 +55,19 @@ def test_the_full_model_is_taken_from_table_2_without_its_test_figure(
     tiny: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (full, *_) = table3.make_cells("best", ["cora"], ["transductive"])
-    from sanne_lab.experiments.table2 import make_cells
-
     fill(make_cells(["sanne-best"], ["cora"], ["transductive"]), tmp_path, Plan())
     monkeypatch.setattr(systems, "fit_model", lambda *arguments, **options: pytest.fail("trained again"))
     assert not fill([full], tmp_path, Plan())
-    kept = json.loads((full.folder(tmp_path) / "3.json").read_text("utf-8"))
-    assert "test" not in kept
-    assert measured(full, tmp_path) is not None
+    kept = kept_in(tmp_path, "table3")["cora/transductive/sanne-best/3"]
+    assert "test" not in kept["parts"]["split"]
+    assert kept["same_run_as"] == "sanne-best"
+    assert validated(full, tmp_path) is not None
 
 
 def test_figure_3_varies_one_setting_and_says_how_many_splits(tiny: None, tmp_path: Path) -> None:
     cells = figure3.make_cells("best", ["cora"], symbols=["H"], splits=2, changes={"dim": 16})
     assert not fill(cells, tmp_path, Plan())
-    found = figure3.stored(cells, tmp_path)
+    found = figure3.load(cells, tmp_path)
     assert [(one.label, one.setting, len(one.validation)) for one in found] == [
         *((f"sanne-best-H{heads}", "transductive", 10) for heads in (4, 8, 16)),
         *((f"sanne-best-H{heads}", "inductive", 2) for heads in (4, 8, 16)),
@@ -92,18 +91,21 @@ def test_figure_2_marks_new_nodes_and_is_drawn_again_from_its_files(
     tiny: None, small_cora: Splits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cells = figure2.make_cells("best")
-    maps = [figure2.make_map(cell, tmp_path) for cell in cells]
+    assert figure2.load(cells, tmp_path) == []
+    assert not fill(cells, tmp_path, Plan())
+    maps = figure2.load(cells, tmp_path)
     assert [int(one.new.sum()) for one in maps] == [0, 40]
     assert set(maps[1].new.nonzero()[0]) == set(small_cora.test[0])
     assert is_picture(figure2.draw(maps, tmp_path))
     monkeypatch.setattr(systems, "fit_model", lambda *arguments, **options: pytest.fail("trained again"))
-    assert (figure2.make_map(cells[1], tmp_path).points == maps[1].points).all()
+    assert not fill(cells, tmp_path, Plan())
+    assert (figure2.load(cells, tmp_path)[1].points == maps[1].points).all()
 
 
 def test_every_node_of_figure_2_has_a_vector(tiny: None) -> None:
     for setting in ("transductive", "inductive"):
         system = systems.make_system("sanne-best")
-        vectors, validation = figure2.embed_split(system, GRAPH, SPLITS, 0, setting, 0)  # type: ignore[arg-type]
+        vectors, validation, _ = figure2.embed_split(system, GRAPH, SPLITS, 0, setting, 0)  # type: ignore[arg-type]
         assert vectors.shape[0] == GRAPH.num_nodes
         assert np.linalg.norm(vectors, axis=1).min() > 0
         assert 0 < validation <= 100
@@ -128,5 +130,5 @@ def test_the_page_is_filled_between_markers_and_nowhere_else(tiny: None, tmp_pat
 
 
 def test_a_figure_of_one_panel_is_drawn_too(tmp_path: Path) -> None:
-    one = Measured("sanne-best-K2", "pubmed", "inductive", [80.0, 81.0], 1, 3, 54, "paper", 0)
+    one = Validation("sanne-best-K2", "pubmed", "inductive", [80.0, 81.0], 1, 3, 54, "paper", 0)
     assert is_picture(figure3.draw("best", [one], tmp_path))

@@ -16,7 +16,7 @@ from sanne_lab.baselines.interface import Snapshot
 from sanne_lab.baselines.smoothed import Smoothed
 from sanne_lab.baselines.walk_mean import WalkMean
 from sanne_lab.experiments.pool import Plan
-from sanne_lab.experiments.protocol import inductive, results_of, transductive
+from sanne_lab.experiments.protocol import inductive, measure_splits, split_cell, transductive
 from sanne_lab.experiments.systems import make_system
 from sanne_lab.experiments.table2 import Row, chosen_systems, make_cells, run_rows
 
@@ -100,14 +100,15 @@ def test_a_row_is_run_once_and_read_again(cora: Graph, tmp_path: Path) -> None:
     assert len(said) == 1
     assert row.mean > 80
     assert len(row.splits) == 10
-    files = sorted((tmp_path / "table2/cora/transductive/smoothed").iterdir())
-    assert [path.name for path in files] == sorted(f"{number}.json" for number in range(10))
-    kept = json.loads(files[0].read_text(encoding="utf-8"))
-    assert {"system", "dataset", "setting", "split", "splits_source", "val", "test", "seconds", "seed"} <= set(kept)
-    assert {"settings", "versions", "tried", "grid"} <= set(kept)
+    path = tmp_path / "table2.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    assert [json.loads(line)["number"] for line in lines] == list(range(10))
+    assert {"system", "dataset", "setting", "splits_source", "seed", "versions", "tried", "grid"} <= set(
+        json.loads(lines[0])
+    )
     assert rows_of(tmp_path, "smoothed", said=said) == [row]
     assert len(said) == 1
-    files[3].unlink()
+    path.write_bytes(b"".join(lines[:3] + lines[4:]))
     assert rows_of(tmp_path, "smoothed", said=said)[0].splits == row.splits
     assert len(said) == 2
     rows_of(tmp_path, "smoothed", said=said, seed=1)  # another seed is another run
@@ -115,10 +116,8 @@ def test_a_row_is_run_once_and_read_again(cora: Graph, tmp_path: Path) -> None:
 
 
 def test_a_damaged_result_file_is_named(cora: Graph, tmp_path: Path) -> None:
-    path = tmp_path / "table2/cora/transductive/smoothed/4.json"
-    path.parent.mkdir(parents=True)
-    path.write_text("{", encoding="utf-8")
-    with pytest.raises(InputError, match=r"4\.json"):
+    (tmp_path / "table2.jsonl").write_text("{\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"table2\.jsonl, line 1: not a result"):
         rows_of(tmp_path, "smoothed")
 
 
@@ -149,10 +148,8 @@ def test_sanne_under_the_papers_objective_offers_every_epoch(cora: Graph) -> Non
 
 
 def test_sanne_goes_through_both_settings(cora: Graph) -> None:
-    splits = load_splits("cora")
     system = make_system("sanne-fast", TINY | {"steps_per_epoch": 5})
     for setting in ("transductive", "inductive"):
-        (result,) = results_of(system, "cora", cora, splits, setting, [2], 0, "present")  # type: ignore[arg-type]
-        assert result.split == 2
-        assert result.test > 40
-        assert result.settings["objective"]["objective"] == "distil"
+        cell = split_cell("table2", "sanne-fast", "sanne-fast", "cora", setting, validation_only=False)
+        (result,) = measure_splits(system, cell, [2])
+        assert result.parts["split"]["test"] > 40

@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +9,24 @@ import pytest
 
 from sanne_lab.experiments import table1, table2
 from sanne_lab.experiments.paper_figures import FIGURE3, TABLE1, TABLE2, TABLE3
+from sanne_lab.experiments.records import append_record
 from sanne_lab.experiments.table_formats import csv_text, latex, markdown, write_tables
 
 SPREAD = [-1.0, 1.0, -0.5, 0.5, 0.0, 0.2, -0.2, 0.8, -0.8, 0.0]
 
 
-def results(system: str, mean: float, shift: list[float] | None = None, **changes: Any) -> list[dict[str, Any]]:
-    """Ten result files around a mean."""
+def results(
+    system: str, mean: float, shift: list[float] | None = None, C: float | None = 1.0, source: str = "paper"
+) -> list[dict[str, Any]]:
+    """Ten records around a mean."""
     tests = [mean + one + other for one, other in zip(SPREAD, shift or [0.0] * 10, strict=True)]
     return [
         {
-            "system": system, "dataset": "cora", "setting": "transductive", "split": number, "splits_source": "paper",
-            "features_from": "all", "val": test + 1, "test": test, "epoch": 0, "C": 1.0, "seconds": 2.0, "seed": 0,
-            "settings": {}, "versions": {}, "tried": 1 + number % 2, "grid": 4,
-        } | changes
+            "system": system, "dataset": "cora", "setting": "transductive", "number": number, "splits_source": source,
+            "features_from": "all", "seed": 0, "versions": {}, "tried": 1 + number % 2, "grid": 4,
+            "candidates": [{"settings": {}, "seconds": 2.0}],
+            "parts": {"split": {"candidate": 0, "val": test + 1, "test": test, "epoch": 0, "C": C}},
+        }
         for number, test in enumerate(tests)
     ]  # fmt: skip
 
@@ -59,7 +62,7 @@ def test_a_difference_that_chance_may_make_has_no_star() -> None:
 
 
 def test_rows_of_other_splits_are_not_compared() -> None:
-    seeded = table2.summarise(results("gcn", 71.0, splits_source="seeded"))
+    seeded = table2.summarise(results("gcn", 71.0, source="seeded"))
     compared = table2.compared([seeded, table2.summarise(results("sanne-best", 80.0))])
     assert compared[0].p is None
 
@@ -89,7 +92,7 @@ def test_latex_rows_have_as_many_cells_as_the_head(rows: list[table2.Row]) -> No
 
 
 def test_csv_reads_back(rows: list[table2.Row]) -> None:
-    read = list(csv.DictReader(io.StringIO(csv_text(table2.records(rows)))))
+    read = list(csv.DictReader(io.StringIO(csv_text(table2.rows(rows)))))
     assert [line["system"] for line in read] == ["deepwalk", "sanne-paper", "sanne-best", "gcn"]
     assert [line["rank"] for line in read] == ["0", "0", "2", "1"]
     assert float(read[0]["p"]) < 0.05
@@ -98,15 +101,18 @@ def test_csv_reads_back(rows: list[table2.Row]) -> None:
 
 def test_files_hold_every_complete_row_of_the_folder(tmp_path: Path) -> None:
     for name, count in (("deepwalk", 10), ("gcn", 7)):
-        folder = tmp_path / "table2/cora/transductive" / name
-        folder.mkdir(parents=True)
-        for number, result in enumerate(results(name, 70.0)[:count]):
-            (folder / f"{number}.json").write_text(json.dumps(result), encoding="utf-8")
+        for record in results(name, 70.0)[:count]:
+            append_record(tmp_path, "table2", record)
     rows, incomplete = table2.stored_rows(tmp_path)
     assert [row.name for row in rows] == ["deepwalk"]
     assert incomplete == ["gcn, cora, transductive"]
-    write_tables(tmp_path, "table2", table2.blocks(rows), table2.notes(rows), table2.records(rows))
-    assert sorted(path.name for path in tmp_path.glob("table2.*")) == ["table2.csv", "table2.md", "table2.tex"]
+    write_tables(tmp_path, "table2", table2.blocks(rows), table2.notes(rows), table2.rows(rows))
+    assert sorted(path.name for path in tmp_path.glob("table2.*")) == [
+        "table2.csv",
+        "table2.jsonl",
+        "table2.md",
+        "table2.tex",
+    ]
 
 
 def test_table_1_counts_what_the_paper_counts(sanne_data: Path | None, tmp_path: Path) -> None:
@@ -115,7 +121,7 @@ def test_table_1_counts_what_the_paper_counts(sanne_data: Path | None, tmp_path:
     assert (cora.nodes, cora.classes, cora.vocabulary, round(cora.words_per_node)) == (paper[0], *paper[2:])
     assert cora.edges == 5278
     assert cora.listed_edges in (None, paper[1])
-    assert table1.stored(tmp_path) == [cora]
+    assert table1.load(tmp_path) == [cora]
     assert "| Cora | 2,708 | 2,708 | 5,278 |" in markdown(table1.blocks([cora]))
 
 

@@ -1,23 +1,24 @@
 """The tasks beside the paper's tables, end to end on small planted graphs."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from fakes import GRAPH, SPLITS, Fake, Run, run, small_cora
+from fakes import GRAPH, SPLITS, Fake, Run, kept_in, run, small_cora
 
 from planted import TINY, planted_graph
 from sanne.config import RECIPES, Config
 from sanne.datasets import Splits
 from sanne.errors import InputError
 from sanne.graph.csr import Graph
-from sanne_lab.experiments import blogcatalog, communities, links, neighbours, newcomers, runs, spread
-from sanne_lab.experiments.pool import Plan
+from sanne_lab.experiments import blogcatalog, communities, data, links, neighbours, newcomers, spread
+from sanne_lab.experiments.cells import Cell, Measured
+from sanne_lab.experiments.pool import Plan, fill
 from sanne_lab.experiments.report import write_report
-from sanne_lab.experiments.task_runs import TaskCell, fill_tasks
 
 __all__ = ["run", "small_cora"]
 
@@ -34,12 +35,8 @@ def groups_graph() -> Graph:
 @pytest.fixture
 def tiny(small_cora: Splits, monkeypatch: pytest.MonkeyPatch) -> None:
     """Small graphs by the names of the real ones, and a recipe `best` that trains in no time."""
-    monkeypatch.setattr(runs, "load_dataset", lambda name: groups_graph() if name == "blogcatalog" else GRAPH)
+    monkeypatch.setattr(data, "load_dataset", lambda name: groups_graph() if name == "blogcatalog" else GRAPH)
     monkeypatch.setitem(RECIPES, "best", Config().replace(**(TINY | {"epochs": 1, "steps_per_epoch": 3})))
-
-
-def files(folder: Path) -> dict[str, dict[str, Any]]:
-    return {str(path.relative_to(folder)): json.loads(path.read_text("utf-8")) for path in folder.rglob("*.json")}
 
 
 def test_held_out_pairs_are_told_apart_and_never_seen() -> None:
@@ -62,26 +59,25 @@ def test_links_are_run_once_and_tabulated(run: Run, tiny: None, tmp_path: Path) 
     assert code == 0
     assert "| smoothed |" in out
     assert "| sanne-best |" in out
-    kept = files(tmp_path / "results/links")
-    assert set(kept) == {f"cora/{system}/{seed}.json" for system in ("sanne-best", "smoothed") for seed in (0, 1, 2)}
-    part = kept["cora/smoothed/0.json"]["parts"]["test"]
+    kept = kept_in(tmp_path / "results", "links")
+    assert set(kept) == {f"cora/{system}/{seed}" for system in ("sanne-best", "smoothed") for seed in (0, 1, 2)}
+    part = kept["cora/smoothed/0"]["parts"]["test"]
     assert part["auc"] > 0.6  # groups link among themselves
     assert part["method"] in links.METHODS
-    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")}
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.jsonl")}
     code, out, err = run(*command, "--json")
     assert (code, err) == (0, "")
     assert [row["system"] for row in json.loads(out)["rows"]] == ["sanne-best", "smoothed"]
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.json")} == before
-    assert {path.suffix for path in (tmp_path / "results").glob("links.*")} == {".md", ".tex", ".csv"}
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.jsonl")} == before
+    assert {path.suffix for path in (tmp_path / "results").glob("links.*")} == {".jsonl", ".md", ".tex", ".csv"}
 
 
 def test_other_settings_of_a_recipe_are_run_again(run: Run, tiny: None, tmp_path: Path) -> None:
     command = ("communities", "--dataset", "cora", "--model", "sanne", "--seeds", "1")
     run(*command)
-    assert len(files(tmp_path / "results")) == 1
-    first = files(tmp_path / "results")["communities/cora/sanne-best/0.json"]
+    (first,) = kept_in(tmp_path / "results", "communities").values()
     run(*command, "--set", "walk_length=3")
-    again = files(tmp_path / "results")["communities/cora/sanne-best/0.json"]
+    (again,) = kept_in(tmp_path / "results", "communities").values()
     assert first["candidates"][0]["settings"]["walks"]["walk_length"] == 5
     assert again["candidates"][0]["settings"]["walks"]["walk_length"] == 3
 
@@ -89,11 +85,11 @@ def test_other_settings_of_a_recipe_are_run_again(run: Run, tiny: None, tmp_path
 def test_communities_of_a_planted_graph_are_found(run: Run, tiny: None, tmp_path: Path) -> None:
     code, out, _ = run("communities", "--dataset", "cora", "--model", "smoothed,fake")
     assert code == 0
-    kept = files(tmp_path / "results/communities")
-    right = kept["cora/fake/0.json"]["parts"]["all"]  # the fake knows the classes
+    kept = kept_in(tmp_path / "results", "communities")
+    right = kept["cora/fake/0"]["parts"]["all"]  # the fake knows the classes
     assert right["nmi"] == pytest.approx(1)
     assert right["ari"] == pytest.approx(1)
-    assert 0.3 < kept["cora/smoothed/0.json"]["parts"]["all"]["nmi"] <= 1
+    assert 0.3 < kept["cora/smoothed/0"]["parts"]["all"]["nmi"] <= 1
     assert "**100.00**" in out or "100.00 ± 0.00" in out
 
 
@@ -101,16 +97,14 @@ def test_groups_of_present_and_new_nodes(run: Run, tiny: None, tmp_path: Path) -
     code, out, _ = run("blogcatalog", "--model", "sanne,smoothed")
     assert code == 0
     assert "Newcomers" in out
-    kept = files(tmp_path / "results/blogcatalog")
-    present = kept["present/blogcatalog/sanne-best/0.json"]["parts"]
+    kept = kept_in(tmp_path / "results", "blogcatalog")
+    present = kept["blogcatalog/present/sanne-best/0"]["parts"]
     assert set(present) == {f"{share:.0%}/{number}" for share in blogcatalog.SHARES for number in range(5)}
     scores = [
-        kept[f"new/blogcatalog/{name}/{seed}.json"]["parts"]["new"]
-        for name in ("sanne-best", "smoothed")
-        for seed in (0, 1)
+        kept[f"blogcatalog/new/{name}/{seed}"]["parts"]["new"] for name in ("sanne-best", "smoothed") for seed in (0, 1)
     ]
     assert np.mean([score["micro_f1"] for score in scores]) > 50  # chance is about 30
-    assert {path.suffix for path in (tmp_path / "results").glob("blogcatalog.*")} == {".md", ".tex", ".csv"}
+    assert {path.suffix for path in (tmp_path / "results").glob("blogcatalog.*")} == {".jsonl", ".md", ".tex", ".csv"}
 
 
 def test_known_neighbours_leave_other_newcomers_out() -> None:
@@ -125,7 +119,7 @@ def test_newcomers_are_kept_one_by_one_and_serve_both_tables(
     monkeypatch.setattr(newcomers, "NUM_SPLITS", 2)
     cells = newcomers.make_cells(["sanne-best", "smoothed", "fake"], ["cora"])
     monkeypatch.setattr(Fake, "scores", [(1.0, 0.75)])  # a quarter of the first split's newcomers is wrong
-    assert not fill_tasks(cells, tmp_path / "results", Plan())
+    assert not fill(cells, tmp_path / "results", Plan())
     found = newcomers.load(tmp_path / "results")
     by_system = {results[0].system: results for results in found}
     fake = by_system["fake"][0]
@@ -177,35 +171,34 @@ def test_one_command_fills_all_tables(run: Run, tiny: None, tmp_path: Path, monk
     assert {path.stem for path in (tmp_path / "results").glob("*.csv")} == {
         "links", "communities", "blogcatalog", "neighbours", "spread",
     }  # fmt: skip
-    assert len(files(tmp_path / "results")) == 4 + 2 + 3 + 3  # neighbours and spread share theirs
+    counts = {path.stem: len(kept_in(path.parent, path.stem)) for path in (tmp_path / "results").glob("*.jsonl")}
+    assert counts == {"links": 4, "communities": 3, "blogcatalog": 2, "newcomers": 3}
 
 
-def measured_by_candidate(system: Any, dataset: str, number: int) -> Any:
-    from sanne_lab.experiments.task_runs import Measured
-
+def measured_by_candidate(system: Any, cell: Cell, numbers: Sequence[int]) -> list[Measured]:
     validation = {0: {"a": 0.5, "b": 0.9}, 1: {"a": 0.7, "b": 0.1}, 2: {"a": 0.6, "b": 0.2}}[system.candidate]
-    return Measured(1.0, {name: {"val": val, "score": system.candidate} for name, val in validation.items()})
+    parts = {name: {"val": val, "score": system.candidate} for name, val in validation.items()}
+    return [Measured(1.0, parts) for _ in numbers]
 
 
 def test_every_part_keeps_its_best_candidate_and_a_search_goes_on_where_it_ended(
     tiny: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Fake, "scores", [(1.0, 1.0)] * 3)
-    cell = TaskCell("links", "fake", "cora", measured_by_candidate, (0,))
-    path = tmp_path / "links/cora/fake/0.json"
+    cell = Cell("links", "fake", "fake", "cora", measured_by_candidate, (0,))
 
     def kept() -> tuple[int, dict[str, Any]]:
-        found = json.loads(path.read_text("utf-8"))
+        (found,) = kept_in(tmp_path, "links").values()
         settings = [candidate["settings"]["candidate"] for candidate in found["candidates"]]
         return found["tried"], {name: settings[part["candidate"]] for name, part in found["parts"].items()}
 
-    assert not fill_tasks([cell], tmp_path, Plan())
+    assert not fill([cell], tmp_path, Plan())
     assert kept() == (1, {"a": 0, "b": 0})
-    assert not fill_tasks([cell], tmp_path, Plan())  # without a budget nothing is searched
+    assert not fill([cell], tmp_path, Plan())  # without a budget nothing is searched
     assert kept()[0] == 1
-    assert not fill_tasks([cell], tmp_path, Plan(budget=0))  # one more candidate, then the time is over
+    assert not fill([cell], tmp_path, Plan(budget=0))  # one more candidate, then the time is over
     assert kept() == (2, {"a": 1, "b": 0})
-    assert not fill_tasks([cell], tmp_path, Plan(budget=10))
+    assert not fill([cell], tmp_path, Plan(budget=10))
     assert kept() == (3, {"a": 1, "b": 0})
 
 

@@ -1,10 +1,11 @@
-"""`sanne reproduce`: the tables and figures of the paper, from result files that are filled as far as they are not."""
+"""`sanne reproduce`: tables and figures, the paper's and ours; what their result files lack is run first."""
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -12,9 +13,10 @@ from sanne.cli.options import Json, Seed, Sets, notes, parse_settings, print_jso
 from sanne_lab.cli.progress import Display
 
 if TYPE_CHECKING:
+    from sanne_lab.experiments.cells import Cell
     from sanne_lab.experiments.pool import Plan
 
-reproduce_app = typer.Typer(help="Run the paper's tables and figures again.", no_args_is_help=True)
+reproduce_app = typer.Typer(help="Run the paper's tables and figures again, and ours.", no_args_is_help=True)
 
 Datasets = Annotated[str | None, typer.Option("--dataset", help="cora, citeseer, pubmed, or several, by commas.")]
 Settings = Annotated[str | None, typer.Option("--setting", help="transductive, inductive, or both by default.")]
@@ -33,20 +35,12 @@ Budget = Annotated[
 ]
 Jobs = Annotated[int, typer.Option(help="Processes, with one thread each.", min=1)]
 Out = Annotated[Path, typer.Option(help="Folder of the result files; what is there is not run again.")]
+Models = Annotated[
+    str | None, typer.Option("--model", help="Systems, by commas: sanne, smoothed, deepwalk, ... Default: all of them.")
+]
+Seeds = Annotated[int | None, typer.Option(help="Only so many seeds, from the first.", min=1)]
+Splits = Annotated[int | None, typer.Option(help="Only so many splits, from the first.", min=1)]
 RESULTS = Path("results")
-
-
-@contextlib.contextmanager
-def running(out: Path, jobs: int, budget: float | None) -> Iterator["Plan"]:
-    """A plan whose news are shown; Ctrl-C leaves a word about what is kept."""
-    from sanne_lab.experiments.pool import Plan
-
-    try:
-        with Display() as display:
-            yield Plan(jobs=jobs, budget=budget, watch=display.show)
-    except KeyboardInterrupt:
-        notes.print(f"stopped; finished splits are in {out}, and the same command goes on from there", markup=False)
-        raise typer.Exit(130) from None
 
 
 @reproduce_app.command()
@@ -65,45 +59,26 @@ def table2(
 ) -> None:
     """Test accuracy over ten splits, settings chosen on validation, compared with SANNE and with the paper."""
     from sanne_lab.experiments import table2 as table
-    from sanne_lab.experiments.result_files import DATASETS, SETTINGS
-    from sanne_lab.experiments.table_formats import markdown, write_tables
 
     cells = table.make_cells(
         table.chosen_systems(model, recipe),
-        dataset.split(",") if dataset else DATASETS,
-        setting.split(",") if setting else SETTINGS,
+        *_columns(dataset, setting),
         seed=seed,
         features_from=features_from,
         changes=parse_settings(settings),
     )
-    with running(out, jobs, budget) as plan:
-        rows, errors = table.run_rows(cells, out, plan)
-    if as_json:
-        print_json({"rows": [row.to_dict() for row in rows]})
-    elif rows:
-        sys.stdout.write(markdown(table.blocks(rows), table.notes(rows)))
-    stored, _ = table.stored_rows(out)
-    if stored:
-        write_tables(out, "table2", table.blocks(stored), table.notes(stored), table.records(stored))
-    if errors:
-        raise errors[0]
+    with _running(out, jobs, budget) as plan:
+        found, errors = table.run_rows(cells, out, plan)
+    _show(table, found, table.load(out), out, as_json, errors, _as_dicts)
 
 
 @reproduce_app.command()
 def table1(dataset: Datasets = None, out: Out = RESULTS, as_json: Json = False) -> None:
     """The size of the datasets, counted in their files, beside the paper's numbers."""
-    from dataclasses import asdict
-
     from sanne_lab.experiments import table1 as table
-    from sanne_lab.experiments.result_files import DATASETS
-    from sanne_lab.experiments.table_formats import markdown, write_tables
 
-    found = table.run(dataset.split(",") if dataset else DATASETS, out)
-    write_tables(out, "table1", table.blocks(found), [table.NOTE], table.records(found))
-    if as_json:
-        print_json({"datasets": [asdict(one) for one in found]})
-        return
-    sys.stdout.write(markdown(table.blocks(found), [table.NOTE]))
+    found = table.run(_columns(dataset, None)[0], out)
+    _show(table, found, table.load(out), out, as_json, [])
 
 
 @reproduce_app.command()
@@ -120,24 +95,11 @@ def table3(
 ) -> None:
     """SANNE without self-attention, and without the feed-forward layer, on validation accuracy."""
     from sanne_lab.experiments import table3 as table
-    from sanne_lab.experiments.pool import fill
-    from sanne_lab.experiments.result_files import DATASETS, SETTINGS
-    from sanne_lab.experiments.table_formats import markdown, write_tables
 
-    columns = (dataset.split(",") if dataset else DATASETS, setting.split(",") if setting else SETTINGS)
+    columns = _columns(dataset, setting)
     cells = table.make_cells(recipe, *columns, seed=seed, changes=parse_settings(settings))
-    with running(out, jobs, budget) as plan:
-        errors = fill(cells, out, plan)
-    found = table.ablations(recipe, out, *columns)
-    if as_json:
-        print_json({"rows": [one.to_dict() for one in found]})
-    elif found:
-        sys.stdout.write(markdown(table.blocks(found), table.notes(found)))
-    stored = table.stored(out)
-    if stored:
-        write_tables(out, "table3", table.blocks(stored), table.notes(stored), table.records(stored))
-    if errors:
-        raise errors[0]
+    errors = _fill(cells, out, jobs, budget)
+    _show(table, table.ablations(recipe, out, *columns), table.load(out), out, as_json, errors, _as_dicts)
 
 
 @reproduce_app.command()
@@ -154,10 +116,12 @@ def figure2(
     from sanne.plot import matplotlib_figure, tsne_package
     from sanne_lab.experiments import figure2 as figure
 
-    matplotlib_figure(), tsne_package()  # what is missing is said before anything is trained
-    cells = figure.make_cells(recipe, dataset, seed=seed, changes=parse_settings(settings))
-    maps = [figure.make_map(cell, out, split) for cell in cells]
-    say_paths(figure.draw(maps, out), as_json)
+    matplotlib_figure(), tsne_package()  # a missing package is reported before anything is trained
+    cells = figure.make_cells(recipe, dataset, split, seed=seed, changes=parse_settings(settings))
+    errors = _fill(cells, out, 1, None)
+    if errors:
+        raise errors[0]
+    _show_paths(figure.draw(figure.load(cells, out), out), as_json)
 
 
 @reproduce_app.command()
@@ -177,26 +141,146 @@ def figure3(
     """The effect of layers, heads and walks on validation accuracy, as bars with deviations."""
     from sanne.plot import matplotlib_figure
     from sanne_lab.experiments import figure3 as figure
-    from sanne_lab.experiments.pool import fill
-    from sanne_lab.experiments.result_files import DATASETS, SETTINGS
 
-    matplotlib_figure()  # what is missing is said before anything is trained
+    matplotlib_figure()  # a missing package is reported before anything is trained
     cells = figure.make_cells(
         recipe,
-        dataset.split(",") if dataset else DATASETS,
-        setting.split(",") if setting else SETTINGS,
+        *_columns(dataset, setting),
         parameter.split(","),
         splits=splits,
         seed=seed,
         changes=parse_settings(settings),
     )
-    with running(out, jobs, budget) as plan:
-        errors = fill(cells, out, plan)
-    found = figure.stored(cells, out)
+    errors = _fill(cells, out, jobs, budget)
+    found = figure.load(cells, out)
     if found:
-        say_paths(figure.draw(recipe, found, out), as_json)
+        _show_paths(figure.draw(recipe, found, out), as_json)
     if errors:
         raise errors[0]
+
+
+@reproduce_app.command()
+def links(
+    dataset: Datasets = None,
+    model: Models = None,
+    recipe: Recipe = "best",
+    budget: Budget = None,
+    jobs: Jobs = 1,
+    seeds: Seeds = None,
+    out: Out = RESULTS,
+    settings: Sets = None,
+    as_json: Json = False,
+) -> None:
+    """Link prediction: held-out edges against non-edges (AUC, AP, MRR, Hits); also ca-astroph, without attributes."""
+    from sanne_lab.experiments import links as task
+
+    cells = _cells(task, dataset, model, recipe, settings)
+    errors = _fill(cells, out, jobs, budget, seeds)
+    found = task.load(out)
+    _show(task, found, found, out, as_json, errors)
+
+
+@reproduce_app.command()
+def communities(
+    dataset: Datasets = None,
+    model: Models = None,
+    recipe: Recipe = "best",
+    jobs: Jobs = 1,
+    seeds: Seeds = None,
+    out: Out = RESULTS,
+    settings: Sets = None,
+    as_json: Json = False,
+) -> None:
+    """Community extraction: k-means on vectors, compared with classes (NMI, ARI) and graph (modularity)."""
+    from sanne_lab.experiments import communities as task
+
+    cells = _cells(task, dataset, model, recipe, settings)
+    errors = _fill(cells, out, jobs, None, seeds)
+    found = task.load(out)
+    _show(task, found, found, out, as_json, errors)
+
+
+@reproduce_app.command()
+def blogcatalog(
+    model: Models = None,
+    recipe: Recipe = "best",
+    budget: Budget = None,
+    jobs: Jobs = 1,
+    seeds: Seeds = None,
+    out: Out = RESULTS,
+    settings: Sets = None,
+    as_json: Json = False,
+) -> None:
+    """A graph without attributes: groups of bloggers (micro and macro F1), present ones and newcomers."""
+    from sanne_lab.experiments import blogcatalog as task
+
+    cells = task.make_cells(_systems(model, task.SYSTEMS, recipe), parse_settings(settings))
+    errors = _fill(cells, out, jobs, budget, seeds)
+    found = task.load(out)
+    _show(task, found, found, out, as_json, errors)
+
+
+@reproduce_app.command()
+def neighbours(
+    dataset: Datasets = None,
+    model: Models = None,
+    recipe: Recipe = "best",
+    jobs: Jobs = 1,
+    splits: Splits = None,
+    out: Out = RESULTS,
+    settings: Sets = None,
+    as_json: Json = False,
+) -> None:
+    """Accuracy of newcomers by the number of neighbours that were there before them (0, 1, 2, 3+)."""
+    from sanne_lab.experiments import neighbours as task
+    from sanne_lab.experiments import newcomers
+
+    cells = _cells(newcomers, dataset, model, recipe, settings)
+    errors = _fill(cells, out, jobs, None, splits)
+    found = newcomers.load(out)
+    _show(task, found, found, out, as_json, errors)
+
+
+@reproduce_app.command()
+def spread(
+    dataset: Datasets = None,
+    recipe: Recipe = "best",
+    jobs: Jobs = 1,
+    splits: Splits = None,
+    out: Out = RESULTS,
+    settings: Sets = None,
+    as_json: Json = False,
+) -> None:
+    """Are newcomers with a large spread wrong more often? Accuracy by quarters, and a picture."""
+    from sanne.plot import matplotlib_figure
+    from sanne_lab.experiments import newcomers
+    from sanne_lab.experiments import spread as task
+
+    matplotlib_figure()  # a missing package is reported before anything is trained
+    system = f"sanne-{recipe}"
+    cells = _cells(newcomers, dataset, system, recipe, settings)
+    errors = _fill(cells, out, jobs, None, splits)
+    found = task.of_system(newcomers.load(out), system)
+    if found:
+        _show_paths(task.draw(found, out), False)
+    _show(task, found, found, out, as_json, errors)
+
+
+@reproduce_app.command()
+def tasks(
+    model: Models = None,
+    recipe: Recipe = "best",
+    budget: Budget = None,
+    jobs: Jobs = 1,
+    out: Out = RESULTS,
+    settings: Sets = None,
+) -> None:
+    """All of links, communities, blogcatalog, neighbours and spread, one after the other; `--budget` is for each."""
+    links(model=model, recipe=recipe, budget=budget, jobs=jobs, out=out, settings=settings)
+    communities(model=model, recipe=recipe, jobs=jobs, out=out, settings=settings)
+    blogcatalog(model=model, recipe=recipe, budget=budget, jobs=jobs, out=out, settings=settings)
+    neighbours(model=model, recipe=recipe, jobs=jobs, out=out, settings=settings)
+    spread(recipe=recipe, jobs=jobs, out=out, settings=settings)
 
 
 @reproduce_app.command()
@@ -218,7 +302,82 @@ def report(
     notes.print(f"{page}: wrote {', '.join(filled)}", markup=False)
 
 
-def say_paths(paths: list[Path], as_json: bool) -> None:
+@contextlib.contextmanager
+def _running(out: Path, jobs: int, budget: float | None) -> Iterator["Plan"]:
+    """A plan whose news are shown; after Ctrl-C a line says what is kept."""
+    from sanne_lab.experiments.pool import Plan
+
+    try:
+        with Display() as display:
+            yield Plan(jobs=jobs, budget=budget, watch=display.show)
+    except KeyboardInterrupt:
+        notes.print(f"stopped; finished splits are in {out}, and the same command goes on from there", markup=False)
+        raise typer.Exit(130) from None
+
+
+def _fill(
+    cells: "Sequence[Cell]", out: Path, jobs: int, budget: float | None, count: int | None = None
+) -> list[Exception]:
+    """Run what is missing, of the first `count` seeds or splits; the errors of what failed."""
+    from sanne_lab.experiments.pool import fill
+
+    some = [replace(cell, numbers=cell.numbers[:count]) for cell in cells]
+    with _running(out, jobs, budget) as plan:
+        return fill(some, out, plan)
+
+
+def _columns(dataset: str | None, setting: str | None) -> tuple[Sequence[str], Sequence[str]]:
+    """The datasets and settings that a command line asks for."""
+    from sanne_lab.experiments.data import DATASETS, SETTINGS
+
+    return dataset.split(",") if dataset else DATASETS, setting.split(",") if setting else SETTINGS
+
+
+def _cells(task: Any, dataset: str | None, model: str | None, recipe: str, settings: list[str] | None) -> "list[Cell]":
+    """The cells of a task that a command line asks for."""
+    from sanne_lab.experiments.cells import chosen
+
+    datasets = chosen(dataset, task.DATASETS, "dataset")
+    cells: list[Cell] = task.make_cells(_systems(model, task.SYSTEMS, recipe), datasets, parse_settings(settings))
+    return cells
+
+
+def _systems(model: str | None, default: Sequence[str], recipe: str) -> list[str]:
+    from sanne_lab.experiments.table2 import chosen_systems
+
+    return chosen_systems(model or ",".join(default), recipe)
+
+
+def _show(
+    table: Any,
+    found: Sequence[Any],
+    stored: Sequence[Any],
+    out: Path,
+    as_json: bool,
+    errors: list[Exception],
+    rows: Callable[[Sequence[Any]], list[dict[str, Any]]] | None = None,
+) -> None:
+    """What was asked for, on stdout, and all that is stored, as files. Then the first error, if there was one.
+
+    `rows` are those of the JSON, where they are not the ones of the CSV file.
+    """
+    from sanne_lab.experiments.table_formats import markdown, write_tables
+
+    if as_json:
+        print_json({"rows": (rows or table.rows)(found)})
+    elif found:
+        sys.stdout.write(markdown(table.blocks(found), table.notes(found)))
+    if stored:
+        write_tables(out, table.NAME, table.blocks(stored), table.notes(stored), table.rows(stored))
+    if errors:
+        raise errors[0]
+
+
+def _as_dicts(found: Sequence[Any]) -> list[dict[str, Any]]:
+    return [one.to_dict() for one in found]
+
+
+def _show_paths(paths: list[Path], as_json: bool) -> None:
     """Name the pictures that were written."""
     if as_json:
         print_json({"pictures": [str(path) for path in paths]})

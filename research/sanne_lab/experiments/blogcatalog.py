@@ -12,13 +12,14 @@ from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.graph.split import hide_nodes
 from sanne.seeds import numpy_stream
 from sanne_lab.baselines.interface import Classifier, Snapshot, System
-from sanne_lab.experiments.runs import graph_of
+from sanne_lab.experiments.cells import Cell, Measured, Parts, cells_of
+from sanne_lab.experiments.data import graph_of
+from sanne_lab.experiments.records import systems_in
+from sanne_lab.experiments.summaries import Column, figures_block, records, seconds_of, seeds_words, tried_words
 from sanne_lab.experiments.table_formats import Block
-from sanne_lab.experiments.task_runs import Measured, Parts, TaskCell, stored, task_cells
-from sanne_lab.experiments.task_tables import Column, figures_block, records, seconds_of, seeds_words, tried_words
 
 NAME = "blogcatalog"
-PRESENT, NEW = "blogcatalog/present", "blogcatalog/new"
+PRESENT, NEW = "present", "new"  # nodes
 DATASET = "blogcatalog"
 SYSTEMS = ("sanne-best", "sanne-fast", "smoothed", "walk-mean", "deepwalk", "node2vec")
 SHARES = (0.1, 0.5, 0.9)  # of the labelled nodes, to train the classifier
@@ -28,9 +29,16 @@ HIDDEN = 0.1  # share of the nodes that come after the fit
 C_VALUES = tuple(2.0**k for k in range(-4, 5, 2))  # the best lay inside for every system tried
 
 
-def measure_present(system: System | Classifier, dataset: str, seed: int) -> Measured:
+def measure(system: System | Classifier, cell: Cell, seeds: Sequence[int]) -> list[Measured]:
+    """Predict groups of present or of new nodes, seed by seed."""
+    if isinstance(system, Classifier):
+        raise InputError(f"{system.name} is trained on one class a node: it has no place in this table")
+    one = _measure_present if cell.setting == PRESENT else _measure_new
+    return [one(system, graph_of(cell.dataset), seed) for seed in seeds]
+
+
+def _measure_present(system: System, graph: Graph, seed: int) -> Measured:
     """All nodes are there in the fit; each random split of each training share is a part of its own."""
-    graph = graph_of(dataset)
     marks = _marks(graph)
     labelled = np.flatnonzero(marks.any(axis=1))
     parts: Parts = {}
@@ -43,12 +51,11 @@ def measure_present(system: System | Classifier, dataset: str, seed: int) -> Mea
                 order = numpy_stream(seed, "split", number).permutation(labelled)
                 _offer(parts, f"{share:.0%}/{number}", vectors, marks, order[:size], order[size:])
 
-    return Measured(_vectors_of(system).fit(graph, seed, None, consider), parts)
+    return Measured(system.fit(graph, seed, None, consider), parts)
 
 
-def measure_new(system: System | Classifier, dataset: str, seed: int) -> Measured:
+def _measure_new(system: System, graph: Graph, seed: int) -> Measured:
     """Some nodes come after the fit; the classifier learns from all present ones and is judged on the newcomers."""
-    graph = graph_of(dataset)
     marks = _marks(graph)
     labelled = np.flatnonzero(marks.any(axis=1))
     hidden = np.sort(numpy_stream(seed, "split", SPLITS).permutation(labelled)[: round(HIDDEN * len(labelled))])
@@ -62,7 +69,7 @@ def measure_new(system: System | Classifier, dataset: str, seed: int) -> Measure
         vectors[present], vectors[hidden] = old, snapshot.new(graph, hidden)
         _offer(parts, "new", vectors, marks, train, hidden)
 
-    return Measured(_vectors_of(system).fit(hide_nodes(graph, hidden), seed, None, consider), parts)
+    return Measured(system.fit(hide_nodes(graph, hidden), seed, None, consider), parts)
 
 
 def _offer(parts: Parts, name: str, vectors: FloatArray, marks: Any, train: IntArray, test: IntArray) -> None:
@@ -72,30 +79,24 @@ def _offer(parts: Parts, name: str, vectors: FloatArray, marks: Any, train: IntA
         parts[name] = {name: value if name == "C" else round(value, 4) for name, value in score.items()}
 
 
-def _vectors_of(system: System | Classifier) -> System:
-    if isinstance(system, Classifier):
-        raise InputError(f"{system.name} is trained on one class a node: it has no place in this table")
-    return system
-
-
 def _marks(graph: Graph) -> Any:
     if graph.labels is None or graph.labels.ndim != 2:
         raise InputError("the graph has no groups: labels (nodes, groups) are needed")
     return indicator_array(graph.labels)
 
 
-def make_cells(systems: Sequence[str], changes: dict[str, Any] | None = None) -> list[TaskCell]:
+def make_cells(systems: Sequence[str], changes: dict[str, Any] | None = None) -> list[Cell]:
     """Two cells for every system: nodes that were there, and nodes that came."""
     return [
         cell
-        for task, measure in ((PRESENT, measure_present), (NEW, measure_new))
-        for cell in task_cells(task, measure, SEEDS, systems, [DATASET], changes)
+        for setting in (PRESENT, NEW)
+        for cell in cells_of(NAME, measure, SEEDS, systems, [DATASET], changes, setting)
     ]
 
 
 def load(out: Path) -> list[list[dict[str, Any]]]:
-    """All result files, a list for each system, those of present nodes first."""
-    return [results for task in (PRESENT, NEW) for results in stored(task, out, [DATASET], SYSTEMS)]
+    """All records, a list for each system, those of present nodes first."""
+    return [records for nodes in (PRESENT, NEW) for _, records in systems_in(out, NAME, DATASET, SYSTEMS, nodes)]
 
 
 def columns(results: Sequence[dict[str, Any]]) -> list[Column]:
@@ -117,8 +118,8 @@ def blocks(found: Sequence[Sequence[dict[str, Any]]]) -> list[Block]:
         NEW: f"Newcomers: {HIDDEN:.0%} of the nodes come after the fit",
     }
     tables = []
-    for task, title in titles.items():
-        mine = [results for results in found if results[0]["task"] == task]
+    for setting, title in titles.items():
+        mine = [results for results in found if results[0]["setting"] == setting]
         if mine:
             tables.append(figures_block(title, "", [(results[0]["system"], columns(results)) for results in mine]))
     return tables
@@ -143,7 +144,7 @@ def rows(found: Sequence[Sequence[dict[str, Any]]]) -> list[dict[str, Any]]:
         values = dict(columns(results))
         shares = [name.removeprefix("micro").strip() for name in values if name.startswith("micro")]
         for share in shares:
-            facts = {"system": results[0]["system"], "nodes": results[0]["task"].split("/")[1], "share": share}
+            facts = {"system": results[0]["system"], "nodes": results[0]["setting"], "share": share}
             scores = [(title, values[f"{title} {share}".strip()]) for title in ("micro", "macro")]
             lines.append(records(facts, [*scores, ("seconds", seconds_of(results))]))
     return lines

@@ -8,21 +8,27 @@ from sanne.errors import InputError
 from sanne.evaluate.clustering import score_communities
 from sanne.graph.csr import FloatArray
 from sanne_lab.baselines.interface import Classifier, Snapshot, System
+from sanne_lab.experiments.cells import Cell, Measured, cells_of
+from sanne_lab.experiments.data import DATASETS as DATASETS
+from sanne_lab.experiments.data import graph_of
 from sanne_lab.experiments.links import SEEDS
 from sanne_lab.experiments.links import SYSTEMS as SYSTEMS
-from sanne_lab.experiments.result_files import DATASETS as DATASETS
-from sanne_lab.experiments.runs import graph_of
+from sanne_lab.experiments.records import systems_in
+from sanne_lab.experiments.summaries import Column, dataset_blocks, records, seconds_of, seeds_words
 from sanne_lab.experiments.table_formats import Block
-from sanne_lab.experiments.task_runs import Measured, TaskCell, stored, task_cells
-from sanne_lab.experiments.task_tables import Column, dataset_blocks, records, seconds_of, seeds_words
 
 NAME = "communities"
 
 
-def measure(system: System | Classifier, dataset: str, seed: int) -> Measured:
-    """Fit on the whole graph; there is nothing to choose an epoch by, so the last one counts."""
+def measure(system: System | Classifier, cell: Cell, seeds: Sequence[int]) -> list[Measured]:
+    """Find communities, seed by seed."""
     if isinstance(system, Classifier):
         raise InputError(f"{system.name} gives classes, not vectors: it cannot find communities")
+    return [_measure(system, cell.dataset, seed) for seed in seeds]
+
+
+def _measure(system: System, dataset: str, seed: int) -> Measured:
+    """Fit on the whole graph; there is nothing to choose an epoch by, so the last one counts."""
     graph = graph_of(dataset)
     last: list[FloatArray] = []
 
@@ -36,14 +42,14 @@ def measure(system: System | Classifier, dataset: str, seed: int) -> Measured:
 
 def make_cells(
     systems: Sequence[str], datasets: Sequence[str] = DATASETS, changes: dict[str, Any] | None = None
-) -> list[TaskCell]:
+) -> list[Cell]:
     """A cell for every dataset and system."""
-    return task_cells(NAME, measure, SEEDS, systems, datasets, changes)
+    return cells_of(NAME, measure, SEEDS, systems, datasets, changes)
 
 
 def load(out: Path) -> list[list[dict[str, Any]]]:
-    """All result files, a list for each system and dataset."""
-    return list(stored(NAME, out, DATASETS, SYSTEMS))
+    """All records, a list for each system and dataset."""
+    return [records for dataset in DATASETS for _, records in systems_in(out, NAME, dataset, SYSTEMS)]
 
 
 def columns(results: Sequence[dict[str, Any]]) -> list[Column]:

@@ -1,6 +1,7 @@
 """Figure 2: SANNE's vectors of one split as t-SNE maps, transductive and inductive side by side."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,15 @@ from sanne.datasets import Splits, named_classes
 from sanne.evaluate.node_classification import score_split
 from sanne.graph.csr import FloatArray, Graph
 from sanne.graph.split import hide_nodes
-from sanne.model.artifact import versions
 from sanne.plot import INK, NO_LABEL, PALETTE, PAPER, SOFT_INK, Points, map_points, matplotlib_figure
-from sanne_lab.baselines.interface import Snapshot, System
+from sanne_lab.baselines.interface import Classifier, Snapshot, System
+from sanne_lab.experiments.cells import Cell, Measured
+from sanne_lab.experiments.data import SETTINGS, data_of
 from sanne_lab.experiments.pictures import save_picture
-from sanne_lab.experiments.protocol import Setting
-from sanne_lab.experiments.result_files import SETTINGS, Cell, finished, plain, read_result, write_result
-from sanne_lab.experiments.runs import data_of
-from sanne_lab.experiments.systems import make_grid
+from sanne_lab.experiments.protocol import split_cell
+from sanne_lab.experiments.records import Record, read_records
+
+NAME = "figure2"
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +29,6 @@ class Map:
     """The points of one setting, in node order."""
 
     cell: Cell
-    split: int
     splits_source: str
     validation: float
     points: Points
@@ -36,53 +37,53 @@ class Map:
 
 
 def make_cells(
-    recipe: str, dataset: str = "cora", *, seed: int = 0, changes: dict[str, Any] | None = None
+    recipe: str, dataset: str = "cora", split: int = 0, *, seed: int = 0, changes: dict[str, Any] | None = None
 ) -> list[Cell]:
     """A cell for each setting."""
     name = f"sanne-{recipe}"
-    return [Cell("figure2", name, name, dataset, setting, changes or {}, seed) for setting in SETTINGS]
+    cells = [split_cell(NAME, name, name, dataset, setting, settings=changes, seed=seed) for setting in SETTINGS]
+    return [replace(cell, measure=measure_maps, numbers=(split,)) for cell in cells]
 
 
-def make_map(cell: Cell, out: Path, split: int = 0) -> Map:
-    """The map of a split: from its file, or made now, with the epoch that validation chooses."""
+def measure_maps(system: System | Classifier, cell: Cell, numbers: Sequence[int]) -> list[Measured]:
+    """The points of some splits, for the epoch that validation chooses."""
     graph, splits = data_of(cell.dataset)
-    system: Any = make_grid(cell.system, cell.settings, progress=None)[0]
-    path = cell.folder(out) / f"{split}.json"
-    if finished(path, cell, splits.source, [plain(system.settings())]) is None:
-        vectors, validation = embed_split(system, graph, splits, split, cell.setting, cell.seed)
-        assert graph.labels is not None
-        result = {
-            "system": cell.label,
-            "dataset": cell.dataset,
-            "setting": cell.setting,
-            "split": split,
-            "splits_source": splits.source,
-            "features_from": cell.features_used,
-            "val": validation,
-            "seed": cell.seed,
-            "settings": system.settings(),
-            "versions": versions(),
-            "points": map_points(vectors.astype(np.float64), "tsne", cell.seed).round(2).tolist(),
-            "classes": [str(name) for name in named_classes(cell.dataset, graph.labels)],
-            "new": splits.test[split].tolist() if cell.setting == "inductive" else [],
-        }
-        write_result(path, result, indent=None)
-    return stored_map(cell, out, split)
+    assert graph.labels is not None
+    assert not isinstance(system, Classifier)
+    classes = [str(name) for name in named_classes(cell.dataset, graph.labels)]
+    found = []
+    for number in numbers:
+        vectors, validation, seconds = embed_split(system, graph, splits, number, cell.setting, cell.seed or 0)
+        points = map_points(vectors.astype(np.float64), "tsne", cell.seed or 0).round(2).tolist()
+        new = splits.test[number].tolist() if cell.setting == "inductive" else []
+        found.append(Measured(seconds, {"map": {"val": validation, "points": points, "classes": classes, "new": new}}))
+    return found
 
 
-def stored_map(cell: Cell, out: Path, split: int = 0) -> Map:
-    """The map in a file."""
-    kept = read_result(cell.folder(out) / f"{split}.json")
-    new = np.zeros(len(kept["points"]), bool)
-    new[kept["new"]] = True
-    points = np.array(kept["points"], np.float64)
-    return Map(cell, split, kept["splits_source"], kept["val"], points, kept["classes"], new)
+def load(cells: Sequence[Cell], out: Path) -> list[Map]:
+    """The maps that are stored; none if one is missing."""
+    stored = read_records(out, NAME)
+    keys = [cell.key(cell.numbers[0]) for cell in cells]
+    if any(key not in stored for key in keys):
+        return []
+    return [_map_of(cell, stored[key]) for cell, key in zip(cells, keys, strict=True)]
+
+
+def _map_of(cell: Cell, record: Record) -> Map:
+    part = record["parts"]["map"]
+    new = np.zeros(len(part["points"]), bool)
+    new[part["new"]] = True
+    points = np.array(part["points"], np.float64)
+    return Map(cell, record["splits_source"], part["val"], points, part["classes"], new)
 
 
 def embed_split(
-    system: System, graph: Graph, splits: Splits, number: int, setting: Setting, seed: int
-) -> tuple[FloatArray, float]:
-    """Vectors of all nodes, and their validation accuracy; in the inductive setting test nodes arrive after the fit."""
+    system: System, graph: Graph, splits: Splits, number: int, setting: str, seed: int
+) -> tuple[FloatArray, float, float]:
+    """Vectors of all nodes, their validation accuracy, and the seconds of training.
+
+    In the inductive setting test nodes arrive after the fit.
+    """
     test = splits.test[number] if setting == "inductive" else np.empty(0, np.int64)
     present = np.setdiff1d(np.arange(graph.num_nodes), test)
     train, val = splits.train[number], splits.val[number]
@@ -98,8 +99,8 @@ def embed_split(
         if not best or score > best[0][0]:
             best[:] = [(score, vectors)]
 
-    system.fit(hide_nodes(graph, test) if len(test) else graph, seed, None, consider)
-    return best[0][1], best[0][0]
+    seconds = system.fit(hide_nodes(graph, test) if len(test) else graph, seed, None, consider)
+    return best[0][1], best[0][0], seconds
 
 
 def draw(maps: list[Map], out: Path) -> list[Path]:
@@ -141,7 +142,7 @@ def _add_words(figure: Any, maps: list[Map], colours: dict[str, str]) -> None:
     figure.text(0.02, 0.955, title, fontsize=15, fontweight="bold", color=INK)
     accuracies = " and ".join(f"{each.validation:.1f}" for each in maps)
     source = {"paper": "of the paper", "seeded": "drawn from a seed"}[one.splits_source]
-    facts = f"t-SNE · split {one.split} {source} · validation accuracy {accuracies} %"
+    facts = f"t-SNE · split {one.cell.numbers[0]} {source} · validation accuracy {accuracies} %"
     figure.text(0.02, 0.92, facts, fontsize=10, color=SOFT_INK)
     dots = [Line2D([], [], ls="", marker="o", ms=7, mfc=colour, mec="none") for colour in colours.values()]
     dots.append(Line2D([], [], ls="", marker="o", ms=7, mfc="none", mec=INK, mew=1.1))

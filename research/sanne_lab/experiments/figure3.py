@@ -9,10 +9,12 @@ import numpy as np
 from sanne.config import recipe_config
 from sanne.errors import InputError
 from sanne.plot import INK, PALETTE, PAPER, SOFT_INK, matplotlib_figure
+from sanne_lab.experiments.cells import Cell
+from sanne_lab.experiments.data import DATASETS, NUM_SPLITS, SETTINGS
 from sanne_lab.experiments.paper_figures import FIGURE3
 from sanne_lab.experiments.pictures import save_picture
-from sanne_lab.experiments.result_files import DATASETS, SETTINGS, Cell
-from sanne_lab.experiments.validation import Measured, measured, splits_text
+from sanne_lab.experiments.protocol import split_cell
+from sanne_lab.experiments.validation import Validation, splits_text, validated
 
 # The paper's symbols, what they are called here, and its values.
 AXES: dict[str, tuple[str, str, tuple[int, ...]]] = {
@@ -28,7 +30,7 @@ def make_cells(
     settings: Sequence[str] = SETTINGS,
     symbols: Sequence[str] = tuple(AXES),
     *,
-    splits: int | None = None,
+    splits: int = NUM_SPLITS,
     seed: int = 0,
     changes: dict[str, Any] | None = None,
 ) -> list[Cell]:
@@ -40,9 +42,10 @@ def make_cells(
     if unknown:
         raise InputError(f"figure 3 has no parameter {unknown[0]!r}: choose from {', '.join(AXES)}")
     return [
-        Cell(
-            "figure3", f"sanne-{recipe}-{symbol}{value}", f"sanne-{recipe}", dataset, setting,  # type: ignore[arg-type]
-            (changes or {}) | _change(recipe, symbol, value), seed, splits=splits if setting == "inductive" else None,
+        split_cell(
+            "figure3", f"sanne-{recipe}-{symbol}{value}", f"sanne-{recipe}", dataset, setting, seed=seed,
+            settings=(changes or {}) | _change(recipe, symbol, value),
+            splits=splits if setting == "inductive" else NUM_SPLITS,
         )
         for dataset in datasets
         for setting in settings
@@ -59,12 +62,12 @@ def _change(recipe: str, symbol: str, value: int) -> dict[str, Any]:
     return change
 
 
-def stored(cells: Sequence[Cell], out: Path) -> list[Measured]:
+def load(cells: Sequence[Cell], out: Path) -> list[Validation]:
     """What the files hold about cells."""
-    return [one for cell in cells if (one := measured(cell, out)) is not None]
+    return [one for cell in cells if (one := validated(cell, out)) is not None]
 
 
-def draw(recipe: str, found: Sequence[Measured], out: Path) -> list[Path]:
+def draw(recipe: str, found: Sequence[Validation], out: Path) -> list[Path]:
     """Draw figure3.png and figure3.svg: a panel for each hyper-parameter and setting."""
     points: _Points = {(one.setting, one.dataset, one.label.removeprefix(f"sanne-{recipe}-")): one for one in found}
     settings = [setting for setting in SETTINGS if any(one.setting == setting for one in found)]
@@ -84,7 +87,7 @@ def draw(recipe: str, found: Sequence[Measured], out: Path) -> list[Path]:
     return save_picture(figure, out, "figure3")
 
 
-_Points = dict[tuple[str, str, str], Measured]  # by setting, dataset, and symbol with value
+_Points = dict[tuple[str, str, str], Validation]  # by setting, dataset, and symbol with value
 
 
 def _draw_panel(axes: Any, symbol: str, setting: str, points: _Points) -> None:
@@ -117,7 +120,7 @@ def _every_five() -> Any:
     return MultipleLocator(5)
 
 
-def _set_limits(axes: Any, found: Sequence[Measured]) -> None:
+def _set_limits(axes: Any, found: Sequence[Validation]) -> None:
     """One scale for all panels of a setting; the paper's means are inside."""
     symbols = FIGURE3[found[0].setting].values()
     datasets = {one.dataset for one in found}
@@ -126,7 +129,7 @@ def _set_limits(axes: Any, found: Sequence[Measured]) -> None:
     axes.set_ylim(5 * np.floor(low / 5 - 0.4), max(one.mean + one.std for one in found) + 2.5)
 
 
-def _add_words(figure: Any, recipe: str, symbols: Sequence[str], found: list[Measured]) -> None:
+def _add_words(figure: Any, recipe: str, symbols: Sequence[str], found: list[Validation]) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

@@ -14,10 +14,11 @@ from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.graph.split import hold_out_edges, non_edges
 from sanne.seeds import numpy_stream
 from sanne_lab.baselines.interface import Classifier, Snapshot, System
-from sanne_lab.experiments.runs import graph_of
+from sanne_lab.experiments.cells import Cell, Measured, cells_of
+from sanne_lab.experiments.data import graph_of
+from sanne_lab.experiments.records import systems_in
+from sanne_lab.experiments.summaries import Column, dataset_blocks, records, seconds_of, seeds_words, tried_words
 from sanne_lab.experiments.table_formats import Block
-from sanne_lab.experiments.task_runs import Measured, TaskCell, stored, task_cells
-from sanne_lab.experiments.task_tables import Column, dataset_blocks, records, seconds_of, seeds_words, tried_words
 
 NAME = "links"
 DATASETS = ("cora", "citeseer", "pubmed", "ca-astroph")
@@ -53,10 +54,15 @@ def hold_out(graph: Graph, seed: int) -> HeldOut:
     return HeldOut(train, (positives[val], negatives[val]), (positives[test], negatives[test]))
 
 
-def measure(system: System | Classifier, dataset: str, seed: int) -> Measured:
-    """Fit on the training graph; epoch and way of scoring are chosen by AUC on the validation pairs."""
+def measure(system: System | Classifier, cell: Cell, seeds: Sequence[int]) -> list[Measured]:
+    """Predict links, seed by seed."""
     if isinstance(system, Classifier):
         raise InputError(f"{system.name} gives classes, not vectors: it cannot predict links")
+    return [_measure(system, cell.dataset, seed) for seed in seeds]
+
+
+def _measure(system: System, dataset: str, seed: int) -> Measured:
+    """Fit on the training graph; epoch and way of scoring are chosen by AUC on the validation pairs."""
     held = hold_out(graph_of(dataset), seed)
     best: dict[str, Any] = {"val": -1.0}
 
@@ -90,14 +96,14 @@ def _score(vectors: FloatArray, method: str, weights: Weights | None, pairs: tup
 
 def make_cells(
     systems: Sequence[str], datasets: Sequence[str] = DATASETS, changes: dict[str, Any] | None = None
-) -> list[TaskCell]:
+) -> list[Cell]:
     """A cell for every dataset and system."""
-    return task_cells(NAME, measure, SEEDS, systems, datasets, changes)
+    return cells_of(NAME, measure, SEEDS, systems, datasets, changes)
 
 
 def load(out: Path) -> list[list[dict[str, Any]]]:
-    """All result files, a list for each system and dataset."""
-    return list(stored(NAME, out, DATASETS, SYSTEMS))
+    """All records, a list for each system and dataset."""
+    return [records for dataset in DATASETS for _, records in systems_in(out, NAME, dataset, SYSTEMS)]
 
 
 def columns(results: Sequence[dict[str, Any]]) -> list[Column]:

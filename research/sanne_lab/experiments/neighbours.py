@@ -7,8 +7,8 @@ import numpy as np
 
 from sanne.evaluate.confidence import accuracy_by_count
 from sanne_lab.experiments.newcomers import Newcomers
+from sanne_lab.experiments.summaries import Column, figures_block, records, sources_text
 from sanne_lab.experiments.table_formats import Block
-from sanne_lab.experiments.task_tables import Column, figures_block, records
 
 NAME = "neighbours"
 STEPS = (0, 1, 2, 3)
@@ -47,8 +47,7 @@ def notes(found: Sequence[Sequence[Newcomers]]) -> list[str]:
     fewest = min(len(results) for results in found)
     most = max(len(results) for results in found)
     splits = f"{fewest}" if fewest == most else f"{fewest} to {most}"
-    sources = {"paper": "the paper's own", "seeded": "drawn from a seed"}
-    source = " or ".join(dict.fromkeys(sources.get(one.splits_source, "") for results in found for one in results))
+    source = sources_text(one.splits_source for results in found for one in results)
     return [
         "Accuracy in percent of nodes that came after the fit, by how many of their neighbours had been there (not "
         f"counting other newcomers). Mean and deviation over {splits} splits ({source}); strictly inductive, every "

@@ -1,4 +1,4 @@
-"""Newcomers of the strict inductive setting, node by node: are they classified rightly, who do they know, how sure."""
+"""Newcomers of the strict inductive setting, node by node: classified correctly? known neighbours? how unsure?"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,18 +11,23 @@ import numpy.typing as npt
 from sanne.evaluate.node_classification import Prediction
 from sanne.graph.csr import Graph, IntArray
 from sanne_lab.baselines.interface import Classifier, Snapshot, System
+from sanne_lab.experiments.cells import Cell, Measured, cells_of
+from sanne_lab.experiments.data import DATASETS as DATASETS
+from sanne_lab.experiments.data import NUM_SPLITS, data_of
 from sanne_lab.experiments.protocol import classes, inductive
-from sanne_lab.experiments.result_files import DATASETS as DATASETS
-from sanne_lab.experiments.runs import data_of
-from sanne_lab.experiments.task_runs import Measured, TaskCell, stored, task_cells
+from sanne_lab.experiments.records import Record, systems_in
 
 NAME = "newcomers"
 SYSTEMS = ("sanne-best", "sanne-fast", "smoothed", "walk-mean", "dgi", "cca-ssg", "graphsage", "gcn", "deepwalk")
 SEED = 0
-NUM_SPLITS = 10
 
 
-def measure(system: System | Classifier, dataset: str, number: int) -> Measured:
+def measure(system: System | Classifier, cell: Cell, splits: Sequence[int]) -> list[Measured]:
+    """Classify newcomers, split by split."""
+    return [_measure(system, cell.dataset, number) for number in splits]
+
+
+def _measure(system: System | Classifier, dataset: str, number: int) -> Measured:
     """One split: its test nodes arrive after the fit. Every number of a node is kept, in the order of the split."""
     graph, splits = data_of(dataset)
     test = splits.test[number]
@@ -76,26 +81,30 @@ def make_cells(
     systems: Sequence[str],
     datasets: Sequence[str] = DATASETS,
     changes: dict[str, Any] | None = None,
-) -> list[TaskCell]:
+) -> list[Cell]:
     """A cell for every dataset and system."""
-    return task_cells(NAME, measure, range(NUM_SPLITS), systems, datasets, changes)
+    return cells_of(NAME, measure, range(NUM_SPLITS), systems, datasets, changes)
 
 
 def load(out: Path) -> list[list[Newcomers]]:
-    """All result files, a list for each system and dataset."""
-    return [[_read(result) for result in results] for results in stored(NAME, out, DATASETS, SYSTEMS)]
+    """All records, a list for each system and dataset."""
+    return [
+        [_read(record) for record in records]
+        for dataset in DATASETS
+        for _, records in systems_in(out, NAME, dataset, SYSTEMS)
+    ]
 
 
-def _read(result: dict[str, Any]) -> Newcomers:
-    part = result["parts"]["test"]
+def _read(record: Record) -> Newcomers:
+    part = record["parts"]["test"]
 
     def numbers(name: str) -> npt.NDArray[np.float64] | None:
         return np.array(part[name].split(), np.float64) if name in part else None
 
     return Newcomers(
-        result["system"],
-        result["dataset"],
-        result["number"],
+        record["system"],
+        record["dataset"],
+        record["number"],
         part["splits_source"],
         np.array(part["correct"].split(), np.int64) == 1,
         np.array(part["known"].split(), np.int64),

@@ -12,11 +12,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
 
 from sanne.errors import SanneError
-from sanne_lab.experiments.result_files import Cell
-from sanne_lab.experiments.runs import Clock, missing_pieces
+from sanne_lab.experiments.cells import Cell, Clock, Piece, missing_pieces
+from sanne_lab.experiments.records import sort_records
 
 logger = logging.getLogger(__name__)
 
@@ -49,45 +48,20 @@ class Plan:
     clock: Clock = time.monotonic
 
 
-class Piece(Protocol):
-    """Some work that leaves files; its text names it."""
-
-    @property
-    def cell(self) -> Any:
-        """The cell of a table that it belongs to; pieces of one cell take about as long."""
-        ...
-
-    @property
-    def candidates(self) -> int:
-        """How many settings there are to choose from."""
-        ...
-
-    def run(self, out: Path, share: float | None, *, progress: bool | None = False, clock: Clock = ...) -> None:
-        """Do it within `share` seconds, with the first candidate at least."""
-        ...
-
-
 def fill(cells: Sequence[Cell], out: Path, plan: Plan) -> list[Exception]:
     """Run what is missing of the cells; a piece that fails does not stop the others, its error is returned."""
-    pieces: list[Piece] = []
-    for cell in cells:
-        missing, unsearched = missing_pieces(cell, out)
-        pieces += missing
-        if plan.budget is not None and unsearched:
-            plan.watch(News(f"{cell}: {unsearched} splits stay as they are; to search more, delete {cell.folder(out)}"))
-    return run_pieces(pieces, out, plan)
-
-
-def run_pieces(pieces: Sequence[Piece], out: Path, plan: Plan) -> list[Exception]:
-    """Run pieces as the plan says; the errors of those that failed."""
-    waiting = list(pieces)
+    waiting = [piece for cell in cells for piece in missing_pieces(cell, out, plan.budget is not None)]
     if plan.budget is not None:  # what has no grid first: then it is known how much time the searches may take
         waiting.sort(key=lambda piece: piece.candidates > 1)
     crew = _Crew(waiting, out, plan)
-    if plan.jobs > 1 and len(waiting) > 1:
-        crew.run_in_processes()
-    else:
-        crew.run_here()
+    try:
+        if plan.jobs > 1 and len(waiting) > 1:
+            crew.run_in_processes()
+        else:
+            crew.run_here()
+    finally:
+        for table in dict.fromkeys(piece.cell.table for piece in waiting):
+            sort_records(out, table)
     return crew.errors
 
 

@@ -1,8 +1,7 @@
 """The paper's protocol: ten splits, transductive or inductive, the epoch and C chosen on validation alone."""
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,35 +10,9 @@ from sanne.errors import InputError
 from sanne.evaluate.node_classification import Prediction, predict_arrays, score_split
 from sanne.graph.csr import Graph, IntArray
 from sanne.graph.split import hide_nodes
-from sanne.model.artifact import versions
 from sanne_lab.baselines.interface import Classifier, Labelled, Snapshot, System
-
-Setting = Literal["transductive", "inductive"]
-FeaturesFrom = Literal["present", "all"]
-
-
-@dataclass(frozen=True)
-class SplitResult:
-    """One system on one split."""
-
-    system: str
-    dataset: str
-    setting: Setting
-    split: int
-    splits_source: str  # "paper" or "seeded"
-    features_from: FeaturesFrom
-    val: float
-    test: float
-    epoch: int
-    C: float | None  # of the logistic regression; None: the system gives classes itself
-    seconds: float  # of the training that served this split
-    seed: int
-    settings: dict[str, Any]
-    versions: dict[str, str]
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
+from sanne_lab.experiments.cells import Cell, Measured
+from sanne_lab.experiments.data import DATASETS, NUM_SPLITS, SETTINGS, FeaturesFrom, data_of
 
 # Called in the inductive setting with each state that is the best so far, and what it says of the test nodes.
 Watch = Callable[[Snapshot, Prediction], None]
@@ -82,7 +55,7 @@ def classes(
     graph: Graph,
     splits: Splits,
     number: int,
-    setting: Setting,
+    setting: str,
     seed: int,
     features_from: FeaturesFrom,
 ) -> tuple[Best, float]:
@@ -143,46 +116,49 @@ def inductive(
     return best, seconds
 
 
-def results_of(
-    system: System | Classifier,
+def split_cell(
+    table: str,
+    label: str,
+    system: str,
     dataset: str,
-    graph: Graph,
-    splits: Splits,
-    setting: Setting,
-    numbers: list[int],
-    seed: int,
-    features_from: FeaturesFrom,
-) -> list[SplitResult]:
-    """Run a system on some splits of a dataset."""
+    setting: str,
+    *,
+    settings: dict[str, Any] | None = None,
+    seed: int = 0,
+    features_from: FeaturesFrom = "present",
+    splits: int = NUM_SPLITS,
+    validation_only: bool = True,
+) -> Cell:
+    """A system on the first `splits` splits of a dataset."""
+    if dataset not in DATASETS:
+        raise InputError(f"{table} has no dataset {dataset!r}: choose from {', '.join(DATASETS)}")
+    if setting not in SETTINGS:
+        raise InputError(f"unknown setting {setting!r}: choose transductive or inductive")
+    features_used: FeaturesFrom = features_from if setting == "inductive" else "all"
+    return Cell(
+        table, label, system, dataset, measure_splits, tuple(range(splits)), setting, settings or {}, seed,
+        features_used, validation_only,
+    )  # fmt: skip
+
+
+def measure_splits(system: System | Classifier, cell: Cell, numbers: Sequence[int]) -> list[Measured]:
+    """Run a system on some splits."""
+    graph, splits = data_of(cell.dataset)
+    seed, features_from = cell.seed or 0, cell.features_from or "present"
     pairs: list[tuple[Best, float]]
     if isinstance(system, Classifier):
-        pairs = [classes(system, graph, splits, number, setting, seed, features_from) for number in numbers]
-    elif setting == "transductive":
+        pairs = [classes(system, graph, splits, number, cell.setting, seed, features_from) for number in numbers]
+    elif cell.setting == "transductive":
         best, seconds = transductive(system, graph, splits, seed)
         pairs = [(best[number], seconds) for number in numbers]
     else:
         pairs = [inductive(system, graph, splits, number, seed, features_from) for number in numbers]
-    results = []
-    for number, (one, seconds) in zip(numbers, pairs, strict=True):
-        results.append(
-            SplitResult(
-                system=system.name,
-                dataset=dataset,
-                setting=setting,
-                split=number,
-                splits_source=splits.source,
-                features_from=features_from if setting == "inductive" else "all",
-                val=one.val,
-                test=one.test,
-                epoch=one.epoch,
-                C=one.C,
-                seconds=round(seconds, 2),
-                seed=seed,
-                settings=system.settings(),
-                versions=versions(),
-            )
-        )
-    return results
+    return [Measured(seconds, {"split": _scores(best, cell)}) for best, seconds in pairs]
+
+
+def _scores(best: Best, cell: Cell) -> dict[str, Any]:
+    test = {} if cell.validation_only else {"test": best.test}
+    return {"val": best.val, **test, "epoch": best.epoch, "C": best.C}
 
 
 def _accuracy(found: IntArray, classes: IntArray) -> float:

@@ -1,7 +1,7 @@
 """The page of results: its tables and figures written again, between markers, from result files alone."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +32,15 @@ def write_report(page: Path, out: Path, recipe: str = "best") -> list[str]:
         raise InputError(f"{page}: no such page; make one with lines <!-- table2 --> and <!-- /table2 -->")
     text = page.read_text(encoding="utf-8")
     sections: dict[str, Callable[[], str]] = {
-        "table1": lambda: _table1(out),
+        "table1": lambda: _table(table1, table1.load(out)),
         "table2": lambda: _table2(out),
-        "table3": lambda: _table3(out),
+        "table3": lambda: _table(table3, table3.load(out)),
         "figure2": lambda: _figure2(out, recipe, page.parent),
         "figure3": lambda: _figure3(out, recipe, page.parent),
-        "links": lambda: _task(links, links.load(out)),
-        "communities": lambda: _task(communities, communities.load(out)),
-        "blogcatalog": lambda: _task(blogcatalog, blogcatalog.load(out)),
-        "neighbours": lambda: _task(neighbours, newcomers.load(out)),
+        "links": lambda: _table(links, links.load(out)),
+        "communities": lambda: _table(communities, communities.load(out)),
+        "blogcatalog": lambda: _table(blogcatalog, blogcatalog.load(out)),
+        "neighbours": lambda: _table(neighbours, newcomers.load(out)),
         "spread": lambda: _spread(out, recipe, page.parent),
     }
     filled = []
@@ -57,9 +57,8 @@ def write_report(page: Path, out: Path, recipe: str = "best") -> list[str]:
     return filled
 
 
-def _table1(out: Path) -> str:
-    found = table1.stored(out)
-    return markdown(table1.blocks(found), [table1.NOTE]) if found else NOTHING
+def _table(table: Any, found: Sequence[Any]) -> str:
+    return markdown(table.blocks(found), table.notes(found)) if found else NOTHING
 
 
 def _table2(out: Path) -> str:
@@ -68,29 +67,20 @@ def _table2(out: Path) -> str:
     return markdown(table2.blocks(rows), [*table2.notes(rows), *notes]) if rows else NOTHING
 
 
-def _table3(out: Path) -> str:
-    found = table3.stored(out)
-    return markdown(table3.blocks(found), table3.notes(found)) if found else NOTHING
-
-
 def _figure2(out: Path, recipe: str, folder: Path) -> str:
-    cells = figure2.make_cells(recipe)
-    if not all((cell.folder(out) / "0.json").is_file() for cell in cells):
+    maps = figure2.load(figure2.make_cells(recipe), out)
+    if not maps:
         return NOTHING
-    figure2.draw([figure2.stored_map(cell, out) for cell in cells], folder)
+    figure2.draw(maps, folder)
     return "![The vectors of Cora, transductive and inductive side by side](figure2.png)\n"
 
 
 def _figure3(out: Path, recipe: str, folder: Path) -> str:
     for name in dict.fromkeys((recipe, *RECIPES)):  # the one that was asked for, or else one that was run
-        if found := figure3.stored(figure3.make_cells(name), out):
+        if found := figure3.load(figure3.make_cells(name), out):
             figure3.draw(name, found, folder)
             return "![Validation accuracy by number of layers, heads and walks](figure3.png)\n"
     return NOTHING
-
-
-def _task(task: Any, found: list[Any]) -> str:
-    return markdown(task.blocks(found), task.notes(found)) if found else NOTHING
 
 
 def _spread(out: Path, recipe: str, folder: Path) -> str:
@@ -99,4 +89,4 @@ def _spread(out: Path, recipe: str, folder: Path) -> str:
     if not found:
         return NOTHING
     spread.draw(found, folder)
-    return f"![Accuracy of newcomers by quarters of spread and of doubt](spread.png)\n\n{_task(spread, found)}"
+    return f"![Accuracy of newcomers by quarters of spread and of doubt](spread.png)\n\n{_table(spread, found)}"

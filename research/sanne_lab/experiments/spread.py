@@ -11,8 +11,8 @@ from sanne.evaluate.confidence import accuracy_by_quarter, error_auc
 from sanne.plot import INK, PALETTE, PAPER, SOFT_INK, matplotlib_figure
 from sanne_lab.experiments.newcomers import Newcomers
 from sanne_lab.experiments.pictures import save_picture
+from sanne_lab.experiments.summaries import Column, figures_block, records
 from sanne_lab.experiments.table_formats import Block, Figure, Value
-from sanne_lab.experiments.task_tables import Column, figures_block, records
 
 NAME = "spread"
 QUARTERS = ("1st quarter", "2nd quarter", "3rd quarter", "4th quarter")

@@ -9,10 +9,12 @@ import numpy as np
 
 from sanne.datasets import fetch_dataset, load_dataset
 from sanne.errors import InputError
+from sanne_lab.experiments.data import DATASETS
 from sanne_lab.experiments.paper_figures import TABLE1
-from sanne_lab.experiments.result_files import DATASETS, read_result, write_result
+from sanne_lab.experiments.records import append_record, read_records, sort_records
 from sanne_lab.experiments.table_formats import Block, Value
 
+NAME = "table1"
 NOTE = (
     "Counted in the files; *paper*: what the paper prints. *edges*: distinct pairs of different nodes. *listed*: edges "
     "as the file lists them, with repeated pairs and self-loops, which is what the paper counts."
@@ -55,17 +57,23 @@ def count(dataset: str) -> Statistics:
 
 
 def run(datasets: Sequence[str], out: Path) -> list[Statistics]:
-    """Count, and keep the counts as files."""
+    """Count, and keep the counts."""
     found = [count(dataset) for dataset in datasets]
     for one in found:
-        write_result(out / "table1" / f"{one.dataset}.json", asdict(one))
+        append_record(out, NAME, asdict(one))
+    sort_records(out, NAME)
     return found
 
 
-def stored(out: Path) -> list[Statistics]:
+def load(out: Path) -> list[Statistics]:
     """The counts that are kept in a folder."""
-    paths = [out / "table1" / f"{dataset}.json" for dataset in DATASETS]
-    return [Statistics(**read_result(path)) for path in paths if path.is_file()]
+    kept = {record["dataset"]: record for record in read_records(out, NAME).values()}
+    return [Statistics(**kept[dataset]) for dataset in DATASETS if dataset in kept]
+
+
+def notes(found: Sequence[Statistics]) -> list[str]:
+    """What the figures are."""
+    return [NOTE]
 
 
 def blocks(found: Sequence[Statistics]) -> list[Block]:
@@ -74,20 +82,20 @@ def blocks(found: Sequence[Statistics]) -> list[Block]:
         "", "nodes", "paper", "edges", "listed", "paper", "classes", "paper", "vocabulary", "paper", "words a node",
         "paper",
     )  # fmt: skip
-    rows: list[list[Value]] = []
+    lines: list[list[Value]] = []
     for one in found:
         nodes, edges, classes, vocabulary, words = (f"{number:,}" for number in TABLE1[one.dataset])
         listed = "" if one.listed_edges is None else f"{one.listed_edges:,}"
-        rows.append(
+        lines.append(
             [
                 one.dataset.capitalize(), f"{one.nodes:,}", nodes, f"{one.edges:,}", listed, edges, str(one.classes),
                 classes, f"{one.vocabulary:,}", vocabulary, f"{one.words_per_node:.1f}", words,
             ]
         )  # fmt: skip
-    return [Block("", headers, rows)]
+    return [Block("", headers, lines)]
 
 
-def records(found: Sequence[Statistics]) -> list[dict[str, Any]]:
+def rows(found: Sequence[Statistics]) -> list[dict[str, Any]]:
     """The table for a CSV file."""
     names = ("nodes", "edges", "classes", "vocabulary", "words_per_node")
     return [

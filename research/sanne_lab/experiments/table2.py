@@ -8,14 +8,17 @@ from typing import Any
 import numpy as np
 
 from sanne.evaluate.node_classification import paired_t_test
+from sanne_lab.experiments.cells import Cell
+from sanne_lab.experiments.data import DATASETS, NUM_SPLITS, SETTINGS, FeaturesFrom
 from sanne_lab.experiments.paper_figures import table2_figure
 from sanne_lab.experiments.pool import Plan, fill
-from sanne_lab.experiments.protocol import FeaturesFrom, Setting
-from sanne_lab.experiments.result_files import DATASETS, SETTINGS, Cell, read_result, tried_text
-from sanne_lab.experiments.runs import data_of
+from sanne_lab.experiments.protocol import split_cell
+from sanne_lab.experiments.records import Record, read_records, systems_in
+from sanne_lab.experiments.summaries import sources_text, splits_source, tried_text
 from sanne_lab.experiments.systems import make_grid, system_names
 from sanne_lab.experiments.table_formats import Block, Figure, Value
 
+NAME = "table2"
 # The paper's order; then the systems that it names, then ours.
 ORDER = (
     "deepwalk", "deepwalk-bow", "doc2vec", "ep-b", "sanne-paper", "sanne-fast", "sanne-best",
@@ -24,7 +27,6 @@ ORDER = (
     "smoothed", "walk-mean", "dgi", "cca-ssg", "graphmae",
 )  # fmt: skip
 REFERENCES = ("sanne-best", "sanne-fast", "sanne-paper")  # what the others are compared with: the first that is there
-NUM_SPLITS = 10
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class Row:
 
     model: str
     dataset: str
-    setting: Setting
+    setting: str
     recipe: str | None
     mean: float
     std: float
@@ -93,48 +95,51 @@ def make_cells(
 ) -> list[Cell]:
     """A cell for every dataset, setting and system; `changes` are settings of SANNE recipes."""
     return [
-        Cell("table2", system, system, dataset, setting, changes or {}, seed, features_from)  # type: ignore[arg-type]
+        split_cell(
+            NAME, system, system, dataset, setting,
+            settings=changes, seed=seed, features_from=features_from, validation_only=False,
+        )
         for dataset in datasets
         for setting in settings
         for system in systems
-    ]
+    ]  # fmt: skip
 
 
 def run_rows(cells: Sequence[Cell], out: Path, plan: Plan) -> tuple[list[Row], list[Exception]]:
     """Run what is missing; the rows that are complete, and the errors of those that are not."""
     errors = fill(cells, out, plan)
-    rows = [row_of(cell.folder(out), len(data_of(cell.dataset)[1])) for cell in cells]
-    return compared([row for row in rows if row is not None]), errors
+    stored = read_records(out, NAME)
+    found = [[stored[key] for number in cell.numbers if (key := cell.key(number)) in stored] for cell in cells]
+    return compared([summarise(records) for records in found if len(records) == NUM_SPLITS]), errors
+
+
+def load(out: Path) -> list[Row]:
+    """Every complete row."""
+    return stored_rows(out)[0]
 
 
 def stored_rows(out: Path) -> tuple[list[Row], list[str]]:
-    """Every complete row among the files in a folder, and the names of those that are not complete."""
-    rows, incomplete = [], []
+    """Every complete row of a folder, and the names of those that are not complete."""
+    complete, incomplete = [], []
     for dataset in DATASETS:
         for setting in SETTINGS:
-            for folder in sorted((out / "table2" / dataset / setting).glob("*"), key=lambda path: _place(path.name)):
-                row = row_of(folder, NUM_SPLITS)
-                if row is None:
-                    incomplete.append(f"{folder.name}, {dataset}, {setting}")
+            for system, records in systems_in(out, NAME, dataset, ORDER, setting):
+                if len(records) == NUM_SPLITS:
+                    complete.append(summarise(records))
                 else:
-                    rows.append(row)
-    return compared(rows), incomplete
+                    incomplete.append(f"{system}, {dataset}, {setting}")
+    return compared(complete), incomplete
 
 
-def row_of(folder: Path, count: int) -> Row | None:
-    """The row of a folder with one file per split; None if some are missing."""
-    paths = [folder / f"{number}.json" for number in range(count)]
-    return summarise([read_result(path) for path in paths]) if all(path.is_file() for path in paths) else None
-
-
-def summarise(results: Sequence[dict[str, Any]]) -> Row:
-    """A row of the table from the files of its splits."""
-    first = results[0]
-    tests = [float(result["test"]) for result in results]
-    paper = table2_figure(first["system"], first["dataset"], first["setting"])
+def summarise(records: Sequence[Record]) -> Row:
+    """A row of the table from the records of its splits."""
+    first = records[0]
+    parts = [record["parts"]["split"] for record in records]
+    tests = [float(part["test"]) for part in parts]
+    seconds = [float(record["candidates"][0]["seconds"]) for record in records]
+    paper = table2_figure(first["system"], first["dataset"], first["setting"]) or (None, None)
     is_sanne = first["system"].startswith("sanne-")
-    tried = [int(result.get("tried", 1)) for result in results]
-    grids = [int(result["grid"]) if "grid" in result else len(make_grid(first["system"])) for result in results]
+    tried = [int(record["tried"]) for record in records]
     return Row(
         model="sanne" if is_sanne else first["system"],
         dataset=first["dataset"],
@@ -143,17 +148,17 @@ def summarise(results: Sequence[dict[str, Any]]) -> Row:
         mean=round(float(np.mean(tests)), 2),
         std=round(float(np.std(tests)), 2),
         splits=tests,
-        validation=round(float(np.mean([result["val"] for result in results])), 2),
-        train_seconds=round(float(np.mean([result["seconds"] for result in results])), 2),
-        trainings=1 if first["setting"] == "transductive" and first["C"] is not None else len(results),
+        validation=round(float(np.mean([part["val"] for part in parts])), 2),
+        train_seconds=round(float(np.mean(seconds)), 2),
+        trainings=1 if first["setting"] == "transductive" and parts[0]["C"] is not None else len(records),
         tried=min(tried),
         tried_most=max(tried),
-        grid=max(grids),
-        splits_source="/".join(dict.fromkeys(result["splits_source"] for result in results)),
+        grid=max(int(record["grid"]) for record in records),
+        splits_source=splits_source(records),
         features_from=first["features_from"],
         seed=first["seed"],
-        paper=None if paper is None else paper[0],
-        paper_std=None if paper is None else paper[1],
+        paper=paper[0],
+        paper_std=paper[1],
     )
 
 
@@ -181,8 +186,7 @@ def blocks(rows: Sequence[Row]) -> list[Block]:
 
 def notes(rows: Sequence[Row]) -> list[str]:
     """What the marks of the table mean, and which splits it comes from."""
-    sources = {"paper": "the paper's own", "seeded": "drawn from a seed"}
-    source = " or ".join(sources.get(name, name) for name in dict.fromkeys(row.splits_source for row in rows))
+    source = sources_text(row.splits_source for row in rows)
     against = ", ".join(dict.fromkeys(row.against for row in rows if row.against))
     lines = [
         f"Mean test accuracy in percent and standard deviation over {NUM_SPLITS} splits ({source}). Best of a column "
@@ -197,14 +201,14 @@ def notes(rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def records(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def rows(found: Sequence[Row]) -> list[dict[str, Any]]:
     """The rows for a CSV file: one line for each system, dataset and setting."""
-    ranks = _ranks(rows)
+    ranks = _ranks(found)
     return [
         {"system": row.name, "dataset": row.dataset, "setting": row.setting, "rank": ranks[index]}
         | {k: v for k, v in row.to_dict().items() if k not in ("model", "recipe", "dataset", "setting", "splits")}
         | {f"split_{number}": value for number, value in enumerate(row.splits)}
-        for index, row in enumerate(rows)
+        for index, row in enumerate(found)
     ]
 
 
@@ -264,5 +268,5 @@ def _has(rows: Sequence[Row], setting: str) -> bool:
 
 def _place(name: str) -> int:
     """Where a system stands in the table; unknown ones last."""
-    base = name.split(" ")[0].removesuffix("-all")
+    base = name.split(" ")[0]
     return ORDER.index(base) if base in ORDER else len(ORDER)

@@ -7,11 +7,14 @@ from typing import Any
 
 from sanne.config import RECIPES
 from sanne.evaluate.node_classification import paired_t_test
+from sanne_lab.experiments.cells import Cell
+from sanne_lab.experiments.data import DATASETS, SETTINGS
 from sanne_lab.experiments.paper_figures import TABLE3
-from sanne_lab.experiments.result_files import DATASETS, SETTINGS, Cell
+from sanne_lab.experiments.protocol import split_cell
 from sanne_lab.experiments.table_formats import Block, Figure, Value
-from sanne_lab.experiments.validation import Measured, measured, splits_text
+from sanne_lab.experiments.validation import Validation, splits_text, validated
 
+NAME = "table3"
 # The full model, then what each ablation changes.
 VARIANTS: dict[str, dict[str, Any]] = {
     "full": {},
@@ -26,7 +29,7 @@ class Ablation:
 
     recipe: str
     variant: str
-    figures: Measured
+    figures: Validation
     p: float | None  # of the t-test against the full model; None for that model itself
     paper: tuple[float, float] | None
 
@@ -51,11 +54,14 @@ def make_cells(
 ) -> list[Cell]:
     """A cell for every dataset, setting and variant."""
     return [
-        Cell("table3", _label(recipe, variant), f"sanne-{recipe}", dataset, setting, (changes or {}) | change, seed)  # type: ignore[arg-type]
+        split_cell(
+            NAME, _label(recipe, variant), f"sanne-{recipe}", dataset, setting,
+            settings=(changes or {}) | change, seed=seed,
+        )
         for dataset in datasets
         for setting in settings
         for variant, change in VARIANTS.items()
-    ]
+    ]  # fmt: skip
 
 
 def ablations(
@@ -65,7 +71,7 @@ def ablations(
     found = []
     for dataset in datasets:
         for setting in settings:
-            figures = [measured(cell, out) for cell in make_cells(recipe, [dataset], [setting])]
+            figures = [validated(cell, out) for cell in make_cells(recipe, [dataset], [setting])]
             full = figures[0]
             for variant, one in zip(VARIANTS, figures, strict=True):
                 if one is None:
@@ -78,7 +84,7 @@ def ablations(
     return found
 
 
-def stored(out: Path) -> list[Ablation]:
+def load(out: Path) -> list[Ablation]:
     """What the files hold about every recipe."""
     return [one for recipe in RECIPES for one in ablations(recipe, out)]
 
@@ -106,7 +112,7 @@ def notes(found: Sequence[Ablation]) -> list[str]:
 def _block(found: Sequence[Ablation], title: str, with_paper: bool) -> Block:
     cells = {(one.variant, one.figures.dataset): one for one in found}
     datasets = [name for name in DATASETS if any(one.figures.dataset == name for one in found)]
-    rows: list[list[Value]] = []
+    lines: list[list[Value]] = []
     for variant in VARIANTS:
         line: list[Value] = [variant.replace("no-", "without ")]
         for dataset in datasets:
@@ -116,12 +122,12 @@ def _block(found: Sequence[Ablation], title: str, with_paper: bool) -> Block:
                 paper = None if one is None else one.paper
                 line.append(None if paper is None else f"{paper[0]:.2f} ± {paper[1]:.2f}")
         shares = dict.fromkeys(one.figures.share for one in found if one.variant == variant)
-        rows.append([*line, "; ".join(shares)])
+        lines.append([*line, "; ".join(shares)])
     titles = [title for name in datasets for title in ([name.capitalize(), "paper"][: 1 + with_paper])]
-    return Block(title, ["", *titles, "tried"], rows)
+    return Block(title, ["", *titles, "tried"], lines)
 
 
-def records(found: Sequence[Ablation]) -> list[dict[str, Any]]:
+def rows(found: Sequence[Ablation]) -> list[dict[str, Any]]:
     """The table for a CSV file."""
     return [{k: v for k, v in one.to_dict().items() if k != "validation"} for one in found]
 

@@ -7,17 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from sanne_lab.experiments.protocol import Setting
-from sanne_lab.experiments.result_files import SETTINGS, Cell, read_result, tried_text
+from sanne_lab.experiments.cells import Cell
+from sanne_lab.experiments.data import SETTINGS
+from sanne_lab.experiments.records import read_records
+from sanne_lab.experiments.summaries import sources_text, splits_source, tried_text
 
 
 @dataclass(frozen=True)
-class Measured:
+class Validation:
     """Validation accuracy of one cell, split by split."""
 
     label: str
     dataset: str
-    setting: Setting
+    setting: str
     validation: list[float]
     tried: int
     tried_most: int
@@ -42,39 +44,36 @@ class Measured:
         return dict(self.__dict__) | {"mean": round(self.mean, 2), "std": round(self.std, 2)}
 
 
-def measured(cell: Cell, out: Path) -> Measured | None:
-    """What the files of a cell hold: its first splits, as many as it asks for or as there are; None for too few."""
-    results: list[dict[str, Any]] = []
-    while (path := cell.folder(out) / f"{len(results)}.json").is_file() and len(results) != cell.splits:
-        results.append(read_result(path))
-    if len(results) < (cell.splits or 1):
+def validated(cell: Cell, out: Path) -> Validation | None:
+    """What is stored about a cell; None if there is nothing."""
+    stored = read_records(out, cell.table)
+    records = [stored[key] for number in cell.numbers if (key := cell.key(number)) in stored]
+    if not records:
         return None
-    tried = [int(result["tried"]) for result in results]
-    return Measured(
+    tried = [int(record["tried"]) for record in records]
+    return Validation(
         label=cell.label,
         dataset=cell.dataset,
         setting=cell.setting,
-        validation=[float(result["val"]) for result in results],
+        validation=[float(record["parts"]["split"]["val"]) for record in records],
         tried=min(tried),
         tried_most=max(tried),
-        grid=max(int(result["grid"]) for result in results),
-        splits_source="/".join(dict.fromkeys(result["splits_source"] for result in results)),
-        seed=results[0]["seed"],
+        grid=max(int(record["grid"]) for record in records),
+        splits_source=splits_source(records),
+        seed=records[0]["seed"],
     )
 
 
-def splits_text(found: Sequence[Measured]) -> str:
+def splits_text(found: Sequence[Validation]) -> str:
     """How many splits, and whose, in words."""
     counts = {setting: _count_text([one for one in found if one.setting == setting]) for setting in SETTINGS}
     counts = {setting: count for setting, count in counts.items() if count}
     number = " and ".join(f"{count} ({setting})" for setting, count in counts.items())
     if len(set(counts.values())) == 1:
         number = next(iter(counts.values()))
-    sources = {"paper": "the paper's own", "seeded": "drawn from a seed"}
-    source = " or ".join(sources.get(name, name) for name in dict.fromkeys(one.splits_source for one in found))
-    return f"{number} splits, {source}"
+    return f"{number} splits, {sources_text(one.splits_source for one in found)}"
 
 
-def _count_text(found: Sequence[Measured]) -> str:
+def _count_text(found: Sequence[Validation]) -> str:
     counts = sorted({len(one.validation) for one in found})
     return "" if not counts else f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
