@@ -137,7 +137,7 @@ def test_newcomers_are_kept_one_by_one_and_serve_both_tables(
     assert ours.doubt is not None
     assert ((ours.doubt >= 0) & (ours.doubt < 1)).all()
     assert len(ours.spread) == len(ours.correct) == 40
-    assert spread.of_system(found, "fake") == []
+    assert spread.load(tmp_path / "results", "fast") == []
     page = tmp_path / "page.md"
     page.write_text("".join(f"<!-- {name} -->\n<!-- /{name} -->\n" for name in ("neighbours", "spread", "links")))
     assert write_report(page, tmp_path / "results") == ["links", "neighbours", "spread"]

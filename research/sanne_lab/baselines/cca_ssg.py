@@ -1,20 +1,18 @@
 """CCA-SSG (Zhang et al., 2021): two damaged views of a graph get correlated vectors with independent columns."""
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import nn
 
 from sanne.graph.csr import Graph
-from sanne_lab.baselines.interface import Snapshot
 from sanne_lab.baselines.neural import FirstLayer, Inputs, Nothing, geometric_layers, with_values
-from sanne_lab.baselines.unsupervised import Encoder, adam, evenly, fit_encoder
+from sanne_lab.baselines.unsupervised import Encoder, EncoderSystem
 
 
 @dataclass(frozen=True)
-class CCASSG:
+class CCASSG(EncoderSystem):
     """The authors' settings for Cora."""
 
     name = "cca-ssg"
@@ -24,9 +22,7 @@ class CCASSG:
     independence: float = 1e-3  # weight of the second part of the objective, lambda
     dropped_features: float = 0.1
     dropped_edges: float = 0.4
-    learning_rate: float = 1e-3
     epochs: int = 40
-    snapshots: int = 4
 
     @classmethod
     def grid(cls) -> list[Self]:
@@ -37,21 +33,8 @@ class CCASSG:
             cls(dropped_features=0.3, dropped_edges=0.5, epochs=100),  # the authors' for Pubmed
         ]
 
-    def settings(self) -> dict[str, Any]:
-        """All of them."""
-        return asdict(self)
-
-    def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
-        """Train on the whole graph."""
-        return fit_encoder(
-            lambda width: _Views(width, self),
-            adam(self.learning_rate),
-            evenly(self.epochs, self.snapshots),
-            graph,
-            seed,
-            features_from,
-            consider,
-        )
+    def make_encoder(self, width: int, graph: Graph, seed: int) -> Encoder:
+        return _Views(width, self)
 
 
 class _Views(Encoder):

@@ -1,13 +1,12 @@
 """DeepWalk (Perozzi et al. 2014): skip-gram over uniform walks; a new node gets its neighbours' mean."""
 
 import dataclasses
-import time
 from collections.abc import Callable
 from typing import Any, Self
 
 from sanne.graph.csr import Graph
 from sanne_lab.baselines.interface import Snapshot
-from sanne_lab.baselines.neighbours_mean import neighbours_mean
+from sanne_lab.baselines.neighbours_mean import fit_known
 from sanne_lab.baselines.skip_gram import SkipGram, skip_gram
 
 
@@ -31,14 +30,4 @@ class DeepWalk:
 
     def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
         """Walk and train; node features are not read."""
-        started = time.perf_counter()
-        vectors = skip_gram(graph, self._skip_gram, seed)
-        seconds = time.perf_counter() - started
-        consider(
-            Snapshot(
-                0,
-                present=lambda: vectors,
-                new=lambda larger, nodes: neighbours_mean(graph, vectors, larger, nodes),
-            )
-        )
-        return seconds
+        return fit_known(lambda: skip_gram(graph, self._skip_gram, seed), graph, consider)

@@ -1,49 +1,32 @@
 """DGI (Velickovic et al., 2019): tells a graph's node vectors from those of the same graph with shuffled features."""
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import nn
 
 from sanne.graph.csr import Graph
-from sanne_lab.baselines.interface import Snapshot
 from sanne_lab.baselines.neural import FirstLayer, Inputs, Nothing, geometric_layers
-from sanne_lab.baselines.unsupervised import Encoder, adam, evenly, fit_encoder
+from sanne_lab.baselines.unsupervised import Encoder, EncoderSystem
 
 
 @dataclass(frozen=True)
-class DGI:
+class DGI(EncoderSystem):
     """The authors' encoder: one graph convolution."""
 
     name = "dgi"
 
     dim: int = 512
-    learning_rate: float = 1e-3
     epochs: int = 160
-    snapshots: int = 4
 
     @classmethod
     def grid(cls) -> list[Self]:
         """Candidates, the most promising first."""
         return [cls(), cls(epochs=400), cls(dim=256)]
 
-    def settings(self) -> dict[str, Any]:
-        """All of them."""
-        return asdict(self)
-
-    def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
-        """Train on the whole graph."""
-        return fit_encoder(
-            lambda width: _Infomax(width, self.dim),
-            adam(self.learning_rate),
-            evenly(self.epochs, self.snapshots),
-            graph,
-            seed,
-            features_from,
-            consider,
-        )
+    def make_encoder(self, width: int, graph: Graph, seed: int) -> Encoder:
+        return _Infomax(width, self.dim)
 
 
 class _Infomax(Encoder):

@@ -1,20 +1,18 @@
 """GraphMAE (Hou et al., 2022): hides the features of half of the nodes and restores them from the rest."""
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Self
 
 import torch
 from torch import nn
 
 from sanne.graph.csr import Graph
-from sanne_lab.baselines.interface import Snapshot
 from sanne_lab.baselines.neural import FirstLayer, Inputs, Nothing, geometric_layers
-from sanne_lab.baselines.unsupervised import Encoder, adam, evenly, fit_encoder
+from sanne_lab.baselines.unsupervised import Encoder, EncoderSystem
 
 
 @dataclass(frozen=True)
-class GraphMAE:
+class GraphMAE(EncoderSystem):
     """The authors' objective around graph convolutions, not their graph attention: to save time (not compared)."""
 
     name = "graphmae"
@@ -25,10 +23,7 @@ class GraphMAE:
     replaced: float = 0.05  # share of the masked nodes that get another node's features, not the mask
     sharpness: float = 3.0  # gamma of the scaled cosine error
     dropout: float = 0.2
-    learning_rate: float = 1e-3
     weight_decay: float = 2e-4
-    epochs: int = 120
-    snapshots: int = 4
 
     @classmethod
     def grid(cls) -> list[Self]:
@@ -40,21 +35,11 @@ class GraphMAE:
             cls(layers=1),
         ]
 
-    def settings(self) -> dict[str, Any]:
-        """All of them."""
-        return asdict(self)
+    def make_encoder(self, width: int, graph: Graph, seed: int) -> Encoder:
+        return _Autoencoder(width, self)
 
-    def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
-        """Train on the whole graph."""
-        return fit_encoder(
-            lambda width: _Autoencoder(width, self),
-            adam(self.learning_rate, self.weight_decay),
-            evenly(self.epochs, self.snapshots),
-            graph,
-            seed,
-            features_from,
-            consider,
-        )
+    def optimiser(self, encoder: Encoder) -> torch.optim.Optimizer:
+        return torch.optim.Adam(encoder.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
 
 
 class _Autoencoder(Encoder):

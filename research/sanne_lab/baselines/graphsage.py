@@ -1,7 +1,6 @@
 """GraphSAGE without classes (Hamilton et al., 2017): nodes that meet on short walks get similar vectors."""
 
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,13 +10,12 @@ from torch import nn
 from sanne.graph.csr import Graph
 from sanne.seeds import derived_seed, numpy_stream
 from sanne.walks.sample import WalkSampler
-from sanne_lab.baselines.interface import Snapshot
 from sanne_lab.baselines.neural import FirstLayer, Inputs, geometric_layers
-from sanne_lab.baselines.unsupervised import Encoder, adam, evenly, fit_encoder
+from sanne_lab.baselines.unsupervised import Encoder, EncoderSystem
 
 
 @dataclass(frozen=True)
-class GraphSAGE:
+class GraphSAGE(EncoderSystem):
     """Means over all neighbours, not over a sample; fewer negatives than the authors' 20."""
 
     name = "graphsage"
@@ -28,9 +26,6 @@ class GraphSAGE:
     negatives: int = 2  # for each pair
     pairs: int = 2048  # an epoch
     dropout: float = 0.0
-    learning_rate: float = 1e-3
-    epochs: int = 120
-    snapshots: int = 4
 
     @classmethod
     def grid(cls) -> list[Self]:
@@ -43,21 +38,8 @@ class GraphSAGE:
             cls(negatives=20, epochs=60),
         ]
 
-    def settings(self) -> dict[str, Any]:
-        """All of them."""
-        return asdict(self)
-
-    def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
-        """Train on the whole graph."""
-        return fit_encoder(
-            lambda width: _Sage(width, self, graph, seed),
-            adam(self.learning_rate),
-            evenly(self.epochs, self.snapshots),
-            graph,
-            seed,
-            features_from,
-            consider,
-        )
+    def make_encoder(self, width: int, graph: Graph, seed: int) -> Encoder:
+        return _Sage(width, self, graph, seed)
 
 
 class _Pairs:

@@ -1,6 +1,5 @@
 """LINE (Tang et al. 2015): edges drawn one by one, first- and second-order vectors trained apart, side by side."""
 
-import time
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -13,7 +12,7 @@ from sanne.seeds import derived_seed, numpy_stream
 from sanne_lab.baselines.fast_kernel import fast_kernel
 from sanne_lab.baselines.interface import Snapshot
 from sanne_lab.baselines.negative_sampling import noise_table, pair_step
-from sanne_lab.baselines.neighbours_mean import fill_unlinked, neighbours_mean
+from sanne_lab.baselines.neighbours_mean import fill_unlinked, fit_known
 
 _BLOCK = 1_000_000  # edges drawn at once
 
@@ -51,21 +50,14 @@ class Line:
 
     def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
         """Train both orders; node features are not read."""
-        started = time.perf_counter()
         arcs = graph.adjacency("both")
         if len(arcs.indices) == 0:
             raise InputError("the graph has no edges: LINE has nothing to draw")
-        halves = [fill_unlinked(graph, unit(self._train(arcs, order, seed))) for order in (1, 2)]
-        vectors = np.hstack(halves)
-        seconds = time.perf_counter() - started
-        consider(
-            Snapshot(
-                0,
-                present=lambda: vectors,
-                new=lambda larger, nodes: neighbours_mean(graph, vectors, larger, nodes),
-            )
-        )
-        return seconds
+
+        def train() -> FloatArray:
+            return np.hstack([fill_unlinked(graph, unit(self._train(arcs, order, seed))) for order in (1, 2)])
+
+        return fit_known(train, graph, consider)
 
     def _train(self, arcs: Adjacency, order: int, seed: int) -> FloatArray:
         """Vectors of one order: the first has one table, the second another for the far ends."""

@@ -1,5 +1,7 @@
 """Vectors for nodes that came after training, from those of their neighbours: for systems that only know ids."""
 
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -7,6 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne_lab.baselines.interface import Snapshot
 
 
 def linked(graph: Graph) -> npt.NDArray[np.bool_]:
@@ -21,6 +24,19 @@ def fill_unlinked(graph: Graph, vectors: FloatArray) -> FloatArray:
     filled = vectors.copy()
     filled[~known] = vectors[known].mean(axis=0) if known.any() else 0.0
     return filled
+
+
+def fit_known(train: Callable[[], FloatArray], graph: Graph, consider: Callable[[Snapshot], None]) -> float:
+    """Train vectors of the nodes that are there, hand them over; new nodes get their neighbours' mean. The seconds."""
+    started = time.perf_counter()
+    vectors = train()
+    seconds = time.perf_counter() - started
+
+    def new(larger: Graph, nodes: IntArray) -> FloatArray:
+        return neighbours_mean(graph, vectors, larger, nodes)
+
+    consider(Snapshot(0, present=lambda: vectors, new=new))
+    return seconds
 
 
 def neighbours_mean(graph: Graph, vectors: FloatArray, larger: Graph, nodes: IntArray) -> FloatArray:

@@ -2,9 +2,9 @@
 
 import copy
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from abc import ABC, abstractmethod
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -16,79 +16,78 @@ from sanne_lab.baselines.neural import Inputs, Reader, seeded
 
 _LAYERS = 2  # of every network here
 
-Network = Callable[[int, int], nn.Module]  # (feature width, number of classes) -> a network that scores `Inputs`
-
 
 @dataclass(frozen=True)
-class Schedule:
-    """When training ends: after `epochs`, or when neither validation figure got better for `patience` epochs."""
+class NetworkSystem(ABC):
+    """A network that scores `Inputs`, trained on classes over the whole graph.
 
-    epochs: int
-    patience: int
-    every: int = 1  # epochs from one judgement to the next
+    Training ends after `epochs`, or when neither validation figure got better for `patience` epochs.
+    A new node is read over the larger graph that it came with.
+    """
 
+    judge_every: ClassVar[int] = 1  # epochs from one judgement to the next
 
-def fit_network(
-    make: Network,
-    optimiser: Callable[[Any], torch.optim.Optimizer],
-    schedule: Schedule,
-    graph: Graph,
-    train: Labelled,
-    val: Labelled,
-    seed: int,
-    features_from: Graph | None,
-) -> tuple[Fitted, float]:
-    """Train a network over the whole graph; a new node is read over the larger graph that it came with."""
-    started = time.perf_counter()
-    with seeded(seed):
-        reader = Reader.fit(graph, features_from, seed)
-        inputs = reader.read(graph)
-        classes = int(max(train.classes.max(), val.classes.max())) + 1
-        network = make(reader.width, classes)
-        epoch = _train(network, optimiser(network), schedule, inputs, train, val)
-    seconds = time.perf_counter() - started
+    dropout: float = 0.6
+    weight_decay: float = 5e-4
+    learning_rate: float = 0.01
+    epochs: int = 300
+    patience: int = 50
 
-    def predict(inputs: Inputs, nodes: IntArray) -> IntArray:
-        with seeded(seed), torch.no_grad():
-            found = network(inputs).argmax(dim=1).numpy()[np.asarray(nodes)]
-        return np.asarray(found, np.int64)
+    @abstractmethod
+    def make_network(self, width: int, classes: int) -> nn.Module:
+        """The network for features of some width."""
 
-    return (
-        Fitted(
-            epoch,
-            present=lambda nodes: predict(inputs, nodes),
-            new=lambda larger, nodes: predict(reader.read(larger), nodes),
-        ),
-        seconds,
-    )
+    def optimiser(self, network: Any) -> torch.optim.Optimizer:
+        """Adam over all weights."""
+        return torch.optim.Adam(network.parameters(), lr=self.learning_rate, weight_decay=self.weight_decay)
 
+    def settings(self) -> dict[str, Any]:
+        """All of them."""
+        return asdict(self)
 
-def _train(
-    network: nn.Module,
-    optimiser: torch.optim.Optimizer,
-    schedule: Schedule,
-    inputs: Inputs,
-    train: Labelled,
-    val: Labelled,
-) -> int:
-    """Leave the network as it was in its best epoch, in evaluation mode; return that epoch."""
-    seen, rows = inputs.around(train.nodes, _LAYERS)
-    judged, val_rows = inputs.around(val.nodes, _LAYERS)
-    targets = torch.from_numpy(train.classes)
-    watch = Watch()
-    for epoch in range(1, schedule.epochs + 1):
-        network.train()
-        optimiser.zero_grad()
-        nn.functional.cross_entropy(network(seen)[rows], targets).backward()
-        optimiser.step()
-        if epoch % schedule.every:
-            continue
-        network.eval()
-        with torch.no_grad():
-            scores = network(judged)[val_rows]
-        if watch.judge(epoch, scores, val, network) >= schedule.patience:
-            break
-    return watch.restore(network)
+    def fit_classes(
+        self, graph: Graph, train: Labelled, val: Labelled, seed: int, features_from: Graph | None
+    ) -> tuple[Fitted, float]:
+        """Train on the whole graph, classes of the train nodes only."""
+        started = time.perf_counter()
+        with seeded(seed):
+            reader = Reader.fit(graph, features_from, seed)
+            inputs = reader.read(graph)
+            classes = int(max(train.classes.max(), val.classes.max())) + 1
+            network = self.make_network(reader.width, classes)
+            epoch = self._train(network, inputs, train, val)
+        seconds = time.perf_counter() - started
+
+        def predict(inputs: Inputs, nodes: IntArray) -> IntArray:
+            with seeded(seed), torch.no_grad():
+                found = network(inputs).argmax(dim=1).numpy()[np.asarray(nodes)]
+            return np.asarray(found, np.int64)
+
+        def new(larger: Graph, nodes: IntArray) -> IntArray:
+            return predict(reader.read(larger), nodes)
+
+        return Fitted(epoch, present=lambda nodes: predict(inputs, nodes), new=new), seconds
+
+    def _train(self, network: nn.Module, inputs: Inputs, train: Labelled, val: Labelled) -> int:
+        """Leave the network as it was in its best epoch, in evaluation mode; return that epoch."""
+        optimiser = self.optimiser(network)
+        seen, rows = inputs.around(train.nodes, _LAYERS)
+        judged, val_rows = inputs.around(val.nodes, _LAYERS)
+        targets = torch.from_numpy(train.classes)
+        watch = Watch()
+        for epoch in range(1, self.epochs + 1):
+            network.train()
+            optimiser.zero_grad()
+            nn.functional.cross_entropy(network(seen)[rows], targets).backward()
+            optimiser.step()
+            if epoch % self.judge_every:
+                continue
+            network.eval()
+            with torch.no_grad():
+                scores = network(judged)[val_rows]
+            if watch.judge(epoch, scores, val, network) >= self.patience:
+                break
+        return watch.restore(network)
 
 
 class Watch:

@@ -2,8 +2,10 @@
 
 import copy
 import time
-from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -26,36 +28,46 @@ class Encoder(nn.Module):
         """Vectors of all nodes, (nodes, dim)."""
 
 
-def fit_encoder(
-    make: Callable[[int], Encoder],
-    optimiser: Callable[[nn.Module], torch.optim.Optimizer],
-    judged: Sequence[int],
-    graph: Graph,
-    seed: int,
-    features_from: Graph | None,
-    consider: Callable[[Snapshot], None],
-) -> float:
-    """Train over the whole graph until the last of the `judged` epochs; return the seconds, judging left out.
+@dataclass(frozen=True)
+class EncoderSystem(ABC):
+    """A system that trains an encoder over the whole graph; a new node is read over the larger graph it came with."""
 
-    A new node is read over the larger graph that it came with.
-    """
-    started, waited = time.perf_counter(), 0.0
-    with seeded(seed):
-        reader = Reader.fit(graph, features_from, seed)
-        inputs = reader.read(graph)
-        encoder = make(reader.width)
-        step = optimiser(encoder)
-        for epoch in range(1, max(judged) + 1):
-            encoder.train()
-            step.zero_grad()
-            encoder.loss(inputs, epoch).backward()
-            step.step()
-            if epoch in judged:
-                paused = time.perf_counter()
-                with torch.random.fork_rng(devices=[]):
-                    consider(_snapshot(copy.deepcopy(encoder).eval(), epoch, reader, inputs))
-                waited += time.perf_counter() - paused
-    return time.perf_counter() - started - waited
+    learning_rate: float = 1e-3
+    epochs: int = 120
+    snapshots: int = 4  # states to judge, evenly spaced, the last included
+
+    @abstractmethod
+    def make_encoder(self, width: int, graph: Graph, seed: int) -> Encoder:
+        """The encoder for features of some width."""
+
+    def optimiser(self, encoder: Encoder) -> torch.optim.Optimizer:
+        """Adam over all weights."""
+        return torch.optim.Adam(encoder.parameters(), lr=self.learning_rate)
+
+    def settings(self) -> dict[str, Any]:
+        """All of them."""
+        return asdict(self)
+
+    def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
+        """Train, hand over some states; return the seconds, judging left out."""
+        started, waited = time.perf_counter(), 0.0
+        judged = {round(self.epochs * (number + 1) / self.snapshots) for number in range(self.snapshots)} - {0}
+        with seeded(seed):
+            reader = Reader.fit(graph, features_from, seed)
+            inputs = reader.read(graph)
+            encoder = self.make_encoder(reader.width, graph, seed)
+            step = self.optimiser(encoder)
+            for epoch in range(1, max(judged) + 1):
+                encoder.train()
+                step.zero_grad()
+                encoder.loss(inputs, epoch).backward()
+                step.step()
+                if epoch in judged:
+                    paused = time.perf_counter()
+                    with torch.random.fork_rng(devices=[]):
+                        consider(_snapshot(copy.deepcopy(encoder).eval(), epoch, reader, inputs))
+                    waited += time.perf_counter() - paused
+        return time.perf_counter() - started - waited
 
 
 def _snapshot(encoder: Encoder, epoch: int, reader: Reader, inputs: Inputs) -> Snapshot:
@@ -67,13 +79,3 @@ def _snapshot(encoder: Encoder, epoch: int, reader: Reader, inputs: Inputs) -> S
         return vectors(reader.read(larger))[np.asarray(nodes)]
 
     return Snapshot(epoch, present=lambda: vectors(inputs), new=new)
-
-
-def adam(learning_rate: float, weight_decay: float = 0.0) -> Callable[[nn.Module], torch.optim.Optimizer]:
-    """Adam over all weights of a network."""
-    return lambda network: torch.optim.Adam(network.parameters(), lr=learning_rate, weight_decay=weight_decay)
-
-
-def evenly(epochs: int, count: int) -> list[int]:
-    """`count` epochs to judge, evenly spaced, the last included."""
-    return sorted({round(epochs * (number + 1) / count) for number in range(count)} - {0})

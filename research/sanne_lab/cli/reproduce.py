@@ -1,6 +1,7 @@
 """`sanne reproduce`: tables and figures, the paper's and ours; what their result files lack is run first."""
 
 import contextlib
+import importlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -38,8 +39,9 @@ Out = Annotated[Path, typer.Option(help="Folder of the result files; what is the
 Models = Annotated[
     str | None, typer.Option("--model", help="Systems, by commas: sanne, smoothed, deepwalk, ... Default: all of them.")
 ]
-Seeds = Annotated[int | None, typer.Option(help="Only so many seeds, from the first.", min=1)]
-Splits = Annotated[int | None, typer.Option(help="Only so many splits, from the first.", min=1)]
+Count = Annotated[
+    int | None, typer.Option("--seeds", "--splits", help="Only so many seeds or splits, from the first.", min=1)
+]
 RESULTS = Path("results")
 
 
@@ -159,86 +161,32 @@ def figure3(
         raise errors[0]
 
 
-@reproduce_app.command()
-def links(
-    dataset: Datasets = None,
-    model: Models = None,
-    recipe: Recipe = "best",
-    budget: Budget = None,
-    jobs: Jobs = 1,
-    seeds: Seeds = None,
-    out: Out = RESULTS,
-    settings: Sets = None,
-    as_json: Json = False,
-) -> None:
-    """Link prediction: held-out edges against non-edges (AUC, AP, MRR, Hits); also ca-astroph, without attributes."""
-    from sanne_lab.experiments import links as task
-
-    cells = _cells(task, dataset, model, recipe, settings)
-    errors = _fill(cells, out, jobs, budget, seeds)
-    found = task.load(out)
-    _show(task, found, found, out, as_json, errors)
+_TASKS = {  # modules of sanne_lab.experiments, and the help of their commands
+    "links": "Link prediction: held-out edges against non-edges (AUC, AP, MRR, Hits); also ca-astroph, no attributes.",
+    "communities": "Community extraction: k-means on vectors, compared with classes (NMI, ARI) and graph (modularity).",
+    "blogcatalog": "A graph without attributes: groups of bloggers (micro and macro F1), present ones and newcomers.",
+    "neighbours": "Accuracy of newcomers by the number of neighbours that were there before them (0, 1, 2, 3+).",
+}
 
 
-@reproduce_app.command()
-def communities(
-    dataset: Datasets = None,
-    model: Models = None,
-    recipe: Recipe = "best",
-    jobs: Jobs = 1,
-    seeds: Seeds = None,
-    out: Out = RESULTS,
-    settings: Sets = None,
-    as_json: Json = False,
-) -> None:
-    """Community extraction: k-means on vectors, compared with classes (NMI, ARI) and graph (modularity)."""
-    from sanne_lab.experiments import communities as task
-
-    cells = _cells(task, dataset, model, recipe, settings)
-    errors = _fill(cells, out, jobs, None, seeds)
-    found = task.load(out)
-    _show(task, found, found, out, as_json, errors)
+def _add_task(name: str, about: str) -> None:
+    @reproduce_app.command(name, help=about)
+    def command(
+        dataset: Datasets = None,
+        model: Models = None,
+        recipe: Recipe = "best",
+        budget: Budget = None,
+        jobs: Jobs = 1,
+        count: Count = None,
+        out: Out = RESULTS,
+        settings: Sets = None,
+        as_json: Json = False,
+    ) -> None:
+        _run_task(name, dataset, model, recipe, budget, jobs, count, out, settings, as_json)
 
 
-@reproduce_app.command()
-def blogcatalog(
-    model: Models = None,
-    recipe: Recipe = "best",
-    budget: Budget = None,
-    jobs: Jobs = 1,
-    seeds: Seeds = None,
-    out: Out = RESULTS,
-    settings: Sets = None,
-    as_json: Json = False,
-) -> None:
-    """A graph without attributes: groups of bloggers (micro and macro F1), present ones and newcomers."""
-    from sanne_lab.experiments import blogcatalog as task
-
-    cells = task.make_cells(_systems(model, task.SYSTEMS, recipe), parse_settings(settings))
-    errors = _fill(cells, out, jobs, budget, seeds)
-    found = task.load(out)
-    _show(task, found, found, out, as_json, errors)
-
-
-@reproduce_app.command()
-def neighbours(
-    dataset: Datasets = None,
-    model: Models = None,
-    recipe: Recipe = "best",
-    jobs: Jobs = 1,
-    splits: Splits = None,
-    out: Out = RESULTS,
-    settings: Sets = None,
-    as_json: Json = False,
-) -> None:
-    """Accuracy of newcomers by the number of neighbours that were there before them (0, 1, 2, 3+)."""
-    from sanne_lab.experiments import neighbours as task
-    from sanne_lab.experiments import newcomers
-
-    cells = _cells(newcomers, dataset, model, recipe, settings)
-    errors = _fill(cells, out, jobs, None, splits)
-    found = newcomers.load(out)
-    _show(task, found, found, out, as_json, errors)
+for _task in _TASKS.items():
+    _add_task(*_task)
 
 
 @reproduce_app.command()
@@ -246,24 +194,16 @@ def spread(
     dataset: Datasets = None,
     recipe: Recipe = "best",
     jobs: Jobs = 1,
-    splits: Splits = None,
+    count: Count = None,
     out: Out = RESULTS,
     settings: Sets = None,
     as_json: Json = False,
 ) -> None:
     """Are newcomers with a large spread wrong more often? Accuracy by quarters, and a picture."""
     from sanne.plot import matplotlib_figure
-    from sanne_lab.experiments import newcomers
-    from sanne_lab.experiments import spread as task
 
     matplotlib_figure()  # a missing package is reported before anything is trained
-    system = f"sanne-{recipe}"
-    cells = _cells(newcomers, dataset, system, recipe, settings)
-    errors = _fill(cells, out, jobs, None, splits)
-    found = task.of_system(newcomers.load(out), system)
-    if found:
-        _show_paths(task.draw(found, out), False)
-    _show(task, found, found, out, as_json, errors)
+    _run_task("spread", dataset, None, recipe, None, jobs, count, out, settings, as_json)
 
 
 @reproduce_app.command()
@@ -276,10 +216,8 @@ def tasks(
     settings: Sets = None,
 ) -> None:
     """All of links, communities, blogcatalog, neighbours and spread, one after the other; `--budget` is for each."""
-    links(model=model, recipe=recipe, budget=budget, jobs=jobs, out=out, settings=settings)
-    communities(model=model, recipe=recipe, jobs=jobs, out=out, settings=settings)
-    blogcatalog(model=model, recipe=recipe, budget=budget, jobs=jobs, out=out, settings=settings)
-    neighbours(model=model, recipe=recipe, jobs=jobs, out=out, settings=settings)
+    for name in _TASKS:
+        _run_task(name, None, model, recipe, budget, jobs, None, out, settings, False)
     spread(recipe=recipe, jobs=jobs, out=out, settings=settings)
 
 
@@ -333,19 +271,30 @@ def _columns(dataset: str | None, setting: str | None) -> tuple[Sequence[str], S
     return dataset.split(",") if dataset else DATASETS, setting.split(",") if setting else SETTINGS
 
 
-def _cells(task: Any, dataset: str | None, model: str | None, recipe: str, settings: list[str] | None) -> "list[Cell]":
-    """The cells of a task that a command line asks for."""
+def _run_task(
+    name: str,
+    dataset: str | None,
+    model: str | None,
+    recipe: str,
+    budget: float | None,
+    jobs: int,
+    count: int | None,
+    out: Path,
+    settings: list[str] | None,
+    as_json: bool,
+) -> None:
+    """Fill the table of a task and show all that is stored of it."""
     from sanne_lab.experiments.cells import chosen
-
-    datasets = chosen(dataset, task.DATASETS, "dataset")
-    cells: list[Cell] = task.make_cells(_systems(model, task.SYSTEMS, recipe), datasets, parse_settings(settings))
-    return cells
-
-
-def _systems(model: str | None, default: Sequence[str], recipe: str) -> list[str]:
     from sanne_lab.experiments.table2 import chosen_systems
 
-    return chosen_systems(model or ",".join(default), recipe)
+    task: Any = importlib.import_module(f"sanne_lab.experiments.{name}")
+    systems = chosen_systems(model or ",".join(task.SYSTEMS), recipe)
+    cells = task.make_cells(systems, chosen(dataset, task.DATASETS, "dataset"), parse_settings(settings))
+    errors = _fill(cells, out, jobs, budget, count)
+    found = task.load(out, recipe) if name == "spread" else task.load(out)
+    if found and name == "spread":
+        _show_paths(task.draw(found, out), False)
+    _show(task, found, found, out, as_json, errors)
 
 
 def _show(

@@ -20,7 +20,7 @@ from sanne_lab.experiments.table_formats import Block
 
 NAME = "blogcatalog"
 PRESENT, NEW = "present", "new"  # nodes
-DATASET = "blogcatalog"
+DATASETS = ("blogcatalog",)
 SYSTEMS = ("sanne-best", "sanne-fast", "smoothed", "walk-mean", "deepwalk", "node2vec")
 SHARES = (0.1, 0.5, 0.9)  # of the labelled nodes, to train the classifier
 SPLITS = 5  # random ones, for every seed and share
@@ -85,18 +85,20 @@ def _marks(graph: Graph) -> Any:
     return indicator_array(graph.labels)
 
 
-def make_cells(systems: Sequence[str], changes: dict[str, Any] | None = None) -> list[Cell]:
+def make_cells(
+    systems: Sequence[str], datasets: Sequence[str] = DATASETS, changes: dict[str, Any] | None = None
+) -> list[Cell]:
     """Two cells for every system: nodes that were there, and nodes that came."""
     return [
         cell
         for setting in (PRESENT, NEW)
-        for cell in cells_of(NAME, measure, SEEDS, systems, [DATASET], changes, setting)
+        for cell in cells_of(NAME, measure, SEEDS, systems, datasets, changes, setting)
     ]
 
 
 def load(out: Path) -> list[list[dict[str, Any]]]:
     """All records, a list for each system, those of present nodes first."""
-    return [records for nodes in (PRESENT, NEW) for _, records in systems_in(out, NAME, DATASET, SYSTEMS, nodes)]
+    return [records for nodes in (PRESENT, NEW) for records in systems_in(out, NAME, DATASETS, SYSTEMS, nodes)]
 
 
 def columns(results: Sequence[dict[str, Any]]) -> list[Column]:

@@ -49,7 +49,7 @@ def make_cells(
 
 def load(out: Path) -> list[list[dict[str, Any]]]:
     """All records, a list for each system and dataset."""
-    return [records for dataset in DATASETS for _, records in systems_in(out, NAME, dataset, SYSTEMS)]
+    return systems_in(out, NAME, DATASETS, SYSTEMS)
 
 
 def columns(results: Sequence[dict[str, Any]]) -> list[Column]:

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 
 from sanne.evaluate.confidence import accuracy_by_count
-from sanne_lab.experiments.newcomers import Newcomers
+from sanne_lab.experiments.newcomers import DATASETS, SYSTEMS, Newcomers, load, make_cells
 from sanne_lab.experiments.summaries import Column, figures_block, records, sources_text
 from sanne_lab.experiments.table_formats import Block
+
+__all__ = ["DATASETS", "NAME", "SYSTEMS", "blocks", "columns", "load", "make_cells", "notes", "rows"]
 
 NAME = "neighbours"
 STEPS = (0, 1, 2, 3)

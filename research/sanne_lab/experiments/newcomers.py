@@ -88,11 +88,7 @@ def make_cells(
 
 def load(out: Path) -> list[list[Newcomers]]:
     """All records, a list for each system and dataset."""
-    return [
-        [_read(record) for record in records]
-        for dataset in DATASETS
-        for _, records in systems_in(out, NAME, dataset, SYSTEMS)
-    ]
+    return [[_read(record) for record in records] for records in systems_in(out, NAME, DATASETS, SYSTEMS)]
 
 
 def _read(record: Record) -> Newcomers:

@@ -38,20 +38,20 @@ def read_records(out: Path, table: str) -> Mapping[Key, Record]:
 
 
 def systems_in(
-    out: Path, table: str, dataset: str, order: Sequence[str], setting: str = ""
-) -> Iterator[tuple[str, list[Record]]]:
-    """The name and the records of each system in one column of a table: in the given order, then by name."""
-    groups: dict[tuple[str, str], list[Record]] = {}
-    for key, record in read_records(out, table).items():
-        if key[:2] == (dataset, setting):
-            groups.setdefault((key[2], key[3]), []).append(record)
+    out: Path, table: str, datasets: Sequence[str], order: Sequence[str], setting: str = ""
+) -> list[list[Record]]:
+    """The records of each system on each dataset: systems in the given order, then by name."""
+    groups: dict[tuple[str, str, str], list[Record]] = {}
+    for (dataset, of_setting, system, features_from, _), record in read_records(out, table).items():
+        if dataset in datasets and of_setting == setting:
+            groups.setdefault((dataset, system, features_from), []).append(record)
 
-    def place(group: tuple[str, str]) -> tuple[int, str, bool]:
-        name, features_from = group
-        return order.index(name) if name in order else len(order), name, features_from == "all"
+    def place(group: tuple[str, str, str]) -> tuple[int, int, str, bool]:
+        dataset, system, features_from = group
+        rank = order.index(system) if system in order else len(order)
+        return datasets.index(dataset), rank, system, features_from == "all"
 
-    for group in sorted(groups, key=place):
-        yield group[0], groups[group]
+    return [groups[group] for group in sorted(groups, key=place)]
 
 
 def append_record(out: Path, table: str, record: Record) -> None:

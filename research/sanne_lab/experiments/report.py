@@ -15,7 +15,6 @@ from sanne_lab.experiments import (
     figure3,
     links,
     neighbours,
-    newcomers,
     spread,
     table1,
     table2,
@@ -40,7 +39,7 @@ def write_report(page: Path, out: Path, recipe: str = "best") -> list[str]:
         "links": lambda: _table(links, links.load(out)),
         "communities": lambda: _table(communities, communities.load(out)),
         "blogcatalog": lambda: _table(blogcatalog, blogcatalog.load(out)),
-        "neighbours": lambda: _table(neighbours, newcomers.load(out)),
+        "neighbours": lambda: _table(neighbours, neighbours.load(out)),
         "spread": lambda: _spread(out, recipe, page.parent),
     }
     filled = []
@@ -84,8 +83,7 @@ def _figure3(out: Path, recipe: str, folder: Path) -> str:
 
 
 def _spread(out: Path, recipe: str, folder: Path) -> str:
-    known = newcomers.load(out)
-    found = spread.of_system(known, f"sanne-{recipe}") or spread.of_system(known, "sanne-fast")
+    found = spread.load(out, recipe) or spread.load(out, "fast")
     if not found:
         return NOTHING
     spread.draw(found, folder)

@@ -9,20 +9,24 @@ import numpy.typing as npt
 
 from sanne.evaluate.confidence import accuracy_by_quarter, error_auc
 from sanne.plot import INK, PALETTE, PAPER, SOFT_INK, matplotlib_figure
-from sanne_lab.experiments.newcomers import Newcomers
+from sanne_lab.experiments import newcomers
+from sanne_lab.experiments.newcomers import DATASETS, Newcomers, make_cells
 from sanne_lab.experiments.pictures import save_picture
 from sanne_lab.experiments.summaries import Column, figures_block, records
 from sanne_lab.experiments.table_formats import Block, Figure, Value
 
+__all__ = ["DATASETS", "NAME", "SYSTEMS", "blocks", "draw", "load", "make_cells", "notes", "rows"]
+
 NAME = "spread"
+SYSTEMS = ("sanne",)  # that of the recipe
 QUARTERS = ("1st quarter", "2nd quarter", "3rd quarter", "4th quarter")
 # What is taken as a sign of error, the larger the worse; the last one needs the labels of a classifier.
 MEASURES = ("spread", "doubt", "few neighbours", "classifier's doubt")
 
 
-def of_system(found: Sequence[Sequence[Newcomers]], system: str) -> list[list[Newcomers]]:
-    """The newcomers of one system that tells how unsure it is, a list for each dataset."""
-    return [list(results) for results in found if results[0].system == system and results[0].spread is not None]
+def load(out: Path, recipe: str) -> list[list[Newcomers]]:
+    """The newcomers of a recipe, a list for each dataset."""
+    return [results for results in newcomers.load(out) if results[0].system == f"sanne-{recipe}"]
 
 
 def signs(one: Newcomers) -> dict[str, npt.NDArray[np.float64]]:

@@ -123,11 +123,11 @@ def stored_rows(out: Path) -> tuple[list[Row], list[str]]:
     complete, incomplete = [], []
     for dataset in DATASETS:
         for setting in SETTINGS:
-            for system, records in systems_in(out, NAME, dataset, ORDER, setting):
+            for records in systems_in(out, NAME, [dataset], ORDER, setting):
                 if len(records) == NUM_SPLITS:
                     complete.append(summarise(records))
                 else:
-                    incomplete.append(f"{system}, {dataset}, {setting}")
+                    incomplete.append(f"{records[0]['system']}, {dataset}, {setting}")
     return compared(complete), incomplete
 
 
