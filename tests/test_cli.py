@@ -18,6 +18,7 @@ import pytest
 
 from sanne.cli import main
 from sanne.estimator import SANNE
+from sanne.features import text as text_features
 from sanne.graph.load import load_graph
 from sanne.infer.vectors_file import read_vectors
 
@@ -76,6 +77,15 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 def sanne(*arguments: Any, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "sanne", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_fit_splits_every_text_into_words_once(tables: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    original = text_features.words
+    monkeypatch.setattr(text_features, "words", lambda text: seen.append(text) or original(text))
+    code, _, error = run("fit", "edges.csv", "--node-table", "nodes.csv", "--text", "abstract", "--out", "m", *SETS)
+    assert code == 0, error
+    assert len(seen) == 30
 
 
 def fit_arguments(out: str = "m", *more: Any) -> list[Any]:

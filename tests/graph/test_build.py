@@ -68,7 +68,8 @@ def test_how_often_a_file_is_opened_does_not_depend_on_its_columns(
         columns = {f"feature {number}": [0.5] * len(IDS[ids]) for number in range(width)}
         nodes = write(pa.table({"id": IDS[ids], **columns}), tmp_path / f"nodes {width}.csv")
         graph = build_graph(edges, tmp_path / f"{width}.graph", node_table=nodes)
-        assert graph.features is not None and graph.features.shape == (len(IDS[ids]), width)
+        assert graph.features is not None
+        assert graph.features.shape == (len(IDS[ids]), width)
         times.append(opened.count(nodes))
     assert times[0] == times[1] <= 20
 
