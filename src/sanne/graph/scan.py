@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sanne.errors import InputError
 from sanne.graph.formats.delimited import DelimitedFile
-from sanne.graph.formats.ids import clean_ids
+from sanne.graph.formats.ids import clean_ids, control_problem, row_with_control_character
 from sanne.graph.formats.tables import edge_columns, edge_weights, open_table
 from sanne.graph.formats.typed_tables import ParquetFile
 
@@ -87,6 +87,8 @@ def read_ids(part: Part, column: pa.ChunkedArray, name: str, *, as_text: bool) -
     if ids.null_count:
         row = int(ids.is_null().to_numpy().argmax())
         raise InputError(f"{part.place(row)}: no node id in column {name!r}; fill it in or remove the row")
+    if (odd := row_with_control_character(ids)) is not None:
+        raise InputError(f"{part.place(odd)}: {control_problem(ids[odd].as_py())}")
     if as_text:
         return ids.cast(pa.string())
     if not pa.types.is_integer(ids.type):
