@@ -37,6 +37,7 @@ from sanne.cli.serve import serve
 from sanne.cli.tasks import reproduce_app
 from sanne.config import BuildConfig
 from sanne.errors import InputError, SanneError
+from sanne.interrupts import raise_if_interrupted, remembered_interrupts, was_interrupted
 
 app = typer.Typer(
     help="Vectors for the nodes of a graph, and for nodes that arrive later, without training again.",
@@ -145,6 +146,7 @@ def embed(
         for part in embed_parts(fitted, now, wanted, explain=explain):
             writer.write(part.node_ids, part.vectors, part.spread, part.explanation)
             spread += float(part.spread.sum(dtype="float64"))
+            raise_if_interrupted()
     result = {
         "vectors": str(out),
         "nodes": count,
@@ -390,9 +392,14 @@ def main() -> None:
     # Before torch is imported: threads that wait by sleeping, not by spinning, are up to 7 times faster on busy cores.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    try:
-        app()
-    except (SanneError, OSError) as error:
-        notes.quiet = False
-        notes.print(f"error: {error}", style="red", markup=False)
-        sys.exit(1 if isinstance(error, OSError) else 2)
+    with remembered_interrupts():
+        try:
+            app()
+        except Exception as error:
+            if was_interrupted():  # whatever a library made of it
+                sys.exit(130)
+            if not isinstance(error, SanneError | OSError):
+                raise
+            notes.quiet = False
+            notes.print(f"error: {error}", style="red", markup=False)
+            sys.exit(1 if isinstance(error, OSError) else 2)

@@ -14,6 +14,7 @@ from sanne.graph.formats.delimited import DelimitedFile
 from sanne.graph.formats.ids import clean_ids, control_problem, row_with_control_character
 from sanne.graph.formats.tables import edge_columns, edge_weights, open_table
 from sanne.graph.formats.typed_tables import ParquetFile
+from sanne.interrupts import raise_if_interrupted
 
 TableFile = ParquetFile | DelimitedFile
 ROWS_AT_ONCE = 2**18
@@ -74,6 +75,7 @@ def blocks(
     """Some columns of a table, up to `rows` rows at a time; those in `strings` as text where the file has no types."""
     first = 0
     for data in table.batches(columns, strings, rows):
+        raise_if_interrupted()
         yield Part(table, first), data
         first += data.num_rows
 

@@ -16,6 +16,7 @@ from sanne.config import Config, TrainConfig
 from sanne.device import choose_device, one_blas_thread, torch_threads
 from sanne.errors import InputError, SanneError
 from sanne.graph.csr import Adjacency, FloatArray
+from sanne.interrupts import raise_if_interrupted
 from sanne.model.distil import ClusterDistillation, Teacher
 from sanne.model.sampled_softmax import NeighbourSoftmax
 from sanne.model.sanne import WalkModel
@@ -110,6 +111,7 @@ def train(
                     bar.set_postfix(loss=f"{loss.item():.3f}", refresh=False)
                     rate = optimisers[0].param_groups[0]["lr"]
                     reporter.add(batch.position + 1, loss.item(), rate, batch.whole_size)
+                    raise_if_interrupted()
             mean_loss = float(losses) / stream.steps_per_epoch
             if not math.isfinite(mean_loss) or not is_finite(model):
                 raise SanneError(
