@@ -79,6 +79,23 @@ def test_fit_returns_itself_and_sets_the_fitted_attributes(fitted: SANNE) -> Non
     assert np.array_equal(tiny().fit_transform(PRESENT), model.embedding_)
 
 
+def test_arrays_given_to_a_caller_are_copies_and_fitted_ones_are_read_only(tmp_path: Path) -> None:
+    model = tiny(epochs=1)
+    vectors = model.fit_transform(PRESENT)
+    kept, near = vectors.copy(), model.similar("p1", k=3)
+    vectors *= 0
+    np.testing.assert_array_equal(model.embedding_, kept)
+    newcomers = model.transform(GRAPH, nodes=["p0", "p4"])
+    near_newcomer = model.similar("p4", k=3)
+    newcomers *= 0
+    assert (model.similar("p1", k=3), model.similar("p4", k=3)) == (near, near_newcomer)
+    model.save(tmp_path / "model")
+    for fitted in (model, SANNE.load(tmp_path / "model")):
+        for array in (fitted.embedding_, fitted.spread_, fitted.node_ids_):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = array[1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

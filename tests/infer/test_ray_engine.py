@@ -21,7 +21,7 @@ from sanne.cli import main
 from sanne.errors import InputError, MissingExtraError
 from sanne.estimator import SANNE
 from sanne.infer import ray_engine
-from sanne.infer.ray_engine import Job, as_parquet, check_ray_output, embed_with_ray
+from sanne.infer.ray_engine import Embedder, Job, as_parquet, check_ray_output, embed_with_ray
 from sanne.infer.vectors_file import read_vectors
 
 GRAPH = planted_graph(size=300)  # 900 nodes
@@ -106,6 +106,30 @@ def test_killed_workers_cost_no_vector(fitted: tuple[SANNE, Path], tmp_path: Pat
     np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-5)
     np.testing.assert_allclose(found.spread, expected.spread, atol=1e-5)  # type: ignore[arg-type]
     assert [path.name for path in tmp_path.iterdir()] == ["vectors.parquet"]  # no litter
+
+
+@pytest.mark.usefixtures("local_ray")
+def test_every_batch_of_an_actor_gives_the_vectors_of_the_local_engine(
+    fitted: tuple[SANNE, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, folder = fitted
+    monkeypatch.setattr(ray_engine, "_NODES_AT_ONCE", 150)  # six batches, each of 150 * 8 walks * 5 > 900 positions
+    assert sanne_embed(monkeypatch, folder / "model", "--workers", 1, "--out", tmp_path / "v.parquet") == 0
+    found, expected = read_vectors(tmp_path / "v.parquet"), model.embed(GRAPH)
+    assert found.node_ids.tolist() == GRAPH.node_ids.tolist()
+    np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-5)
+    np.testing.assert_allclose(found.spread, expected.spread, atol=1e-5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("recipe", ["best", "paper"])  # with visit weights and without
+def test_an_actor_gives_the_same_vectors_again(recipe: str, tmp_path: Path) -> None:
+    model = SANNE(recipe, settings=TINY | SETTINGS | {"features": "given"}, progress=False).fit(GRAPH)
+    model.save(tmp_path / "model")
+    actor = Embedder(Job(tmp_path / "model", lambda: GRAPH, tmp_path / "nodes.parquet"))
+    ids = pa.table({"id": GRAPH.node_ids[:150]})
+    first, second = (actor(ids)["embedding"].combine_chunks().flatten().to_numpy() for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_allclose(first, model.transform(GRAPH, nodes=ids["id"].to_pylist()).ravel(), atol=1e-5)
 
 
 @pytest.mark.usefixtures("local_ray")

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Self
 
-from sanne.baselines.interface import Snapshot
+from sanne.baselines.interface import Snapshot, kept
 from sanne.baselines.neighbours_mean import neighbours_mean
 from sanne.baselines.skip_gram import SkipGram, skip_gram
 from sanne.graph.csr import Graph
@@ -37,7 +37,7 @@ class DeepWalk:
         consider(
             Snapshot(
                 0,
-                present=lambda: vectors,
+                present=kept(vectors),
                 new=lambda larger, nodes: neighbours_mean(graph, vectors, larger, nodes),
             )
         )

@@ -8,7 +8,7 @@ import numpy as np
 
 from sanne.baselines.bag_of_words import BagOfWords
 from sanne.baselines.deepwalk import DeepWalk
-from sanne.baselines.interface import Snapshot
+from sanne.baselines.interface import Snapshot, kept
 from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.model.teacher import unit
 
@@ -52,7 +52,7 @@ class DeepWalkBow:
                 return np.hstack(parts).astype(np.float32)
 
             present = np.hstack((factor * vectors, words_factor * words)).astype(np.float32)
-            consider(Snapshot(walks.epoch, present=lambda: present, new=new))
+            consider(Snapshot(walks.epoch, present=kept(present), new=new))
 
         return reading + self._deepwalk.fit(graph, seed, features_from, consider_both)
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from sanne.baselines.fast_kernel import fast_kernel
-from sanne.baselines.interface import Snapshot
+from sanne.baselines.interface import Snapshot, kept
 from sanne.baselines.negative_sampling import noise_table, pair_step
 from sanne.baselines.neighbours_mean import fill_unlinked, neighbours_mean
 from sanne.errors import InputError
@@ -61,7 +61,7 @@ class Line:
         consider(
             Snapshot(
                 0,
-                present=lambda: vectors,
+                present=kept(vectors),
                 new=lambda larger, nodes: neighbours_mean(graph, vectors, larger, nodes),
             )
         )

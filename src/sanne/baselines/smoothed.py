@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Self
 
-from sanne.baselines.interface import Snapshot
+from sanne.baselines.interface import Snapshot, kept
 from sanne.config import Config
 from sanne.features.choose import fit_features
 from sanne.graph.csr import Graph
@@ -45,7 +45,7 @@ class Smoothed:
         consider(
             Snapshot(
                 0,
-                present=lambda: vectors,
+                present=kept(vectors),
                 new=lambda larger, nodes: smooth(
                     larger.adjacency("both"), feature_map.transform(larger), self._alpha, self._steps
                 )[nodes],

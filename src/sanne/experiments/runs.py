@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
+
 from sanne.baselines.interface import Classifier
 from sanne.datasets import Splits, load_dataset, load_splits
 from sanne.experiments.protocol import SplitResult, results_of
@@ -39,14 +42,22 @@ class Piece:
 
 @functools.cache
 def graph_of(dataset: str) -> Graph:
-    """A dataset that may have no splits; it stays in memory."""
-    return load_dataset(dataset)
+    """A dataset that may have no splits; it stays in memory, read-only."""
+    graph = load_dataset(dataset)
+    values = graph.features.data if sp.issparse(graph.features) else graph.features
+    for array in (values, graph.labels):
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False
+    return graph
 
 
 @functools.cache
 def data_of(dataset: str) -> tuple[Graph, Splits]:
-    """A dataset and its splits; they stay in memory."""
-    return graph_of(dataset), load_splits(dataset)
+    """A dataset and its splits; they stay in memory, read-only."""
+    splits = load_splits(dataset)
+    for rows in (splits.train, splits.val, splits.test):
+        rows.flags.writeable = False
+    return graph_of(dataset), splits
 
 
 def missing_pieces(cell: Cell, out: Path) -> tuple[list[Piece], int]:

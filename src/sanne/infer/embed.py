@@ -214,5 +214,5 @@ class _FeatureRows:
         power = self._artifact.model.objective.degree_power
         if power:
             degrees = np.diff(self._indptr) if nodes is None else self._degrees(nodes)
-            rows *= visit_weights(degrees, power)[:, None]
-        return rows
+            return rows * visit_weights(degrees, power)[:, None]  # a copy: the map may keep what it gave
+        return np.require(rows, requirements="W")  # torch reads no other; a copy if the map keeps them

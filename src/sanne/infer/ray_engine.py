@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 
 from sanne.atomic import check_target, replaced_file, replaced_folder, workplace
 from sanne.errors import InputError, MissingExtraError, SanneError
-from sanne.features.choose import FeatureMap
-from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.features.remembered import RememberedFeatures
+from sanne.graph.csr import Graph
 from sanne.infer.embed import embed
 from sanne.infer.sinks import Vectors, vectors_table
 from sanne.model.artifact import Artifact
@@ -83,30 +83,12 @@ class Embedder:
     def __init__(self, job: Job) -> None:
         artifact = Artifact.read(job.model)
         self._graph = job.load()
-        self._artifact = replace(artifact, feature_map=_KeptFeatures(artifact.feature_map))
+        self._artifact = replace(artifact, feature_map=RememberedFeatures(artifact.feature_map))
         self._explain = job.explain
 
     def __call__(self, batch: pa.Table) -> pa.Table:
         found = embed(self._artifact, self._graph, batch["id"].to_pylist(), explain=self._explain, progress=False)
         return vectors_table(Vectors(found.node_ids, found.vectors, found.spread), found.explanation)
-
-
-class _KeptFeatures:
-    """A feature map that computes the features of the whole graph once, and not for every batch."""
-
-    def __init__(self, feature_map: FeatureMap) -> None:
-        self._map = feature_map
-        self._all: FloatArray | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._map, name)
-
-    def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
-        if nodes is not None:
-            return self._map.transform(graph, nodes) if self._all is None else self._all[nodes]
-        if self._all is None:
-            self._all = self._map.transform(graph)
-        return self._all
 
 
 def _run(job: Job, folder: Path, count: int, workers: int, address: str | None) -> None:
