@@ -163,6 +163,24 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path, name: str) ->
         check_ray_output(tmp_path / name)
 
 
+def test_a_folder_of_somebody_elses_parquet_files_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "sales").mkdir()
+    pq.write_table(pa.table({"id": ["a"], "price": [1.5]}), tmp_path / "sales" / "2024.parquet")
+    with pytest.raises(InputError, match=r"2024\.parquet is not a file of vectors that sanne wrote"):
+        check_ray_output(tmp_path / "sales")
+
+
+@pytest.mark.usefixtures("local_ray")
+def test_a_folder_of_vectors_is_replaced(
+    fitted: tuple[SANNE, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "nodes.txt").write_text("p7\np8\n", encoding="utf-8")
+    options = ["--workers", 1, "--nodes", tmp_path / "nodes.txt", "--out", tmp_path / "folder"]
+    for _ in range(2):
+        assert sanne_embed(monkeypatch, fitted[1] / "model", *options) == 0
+    assert sorted(pq.read_table(tmp_path / "folder")["id"].to_pylist()) == ["p7", "p8"]
+
+
 def test_a_list_of_nodes_that_is_no_list_is_refused(fitted: tuple[SANNE, Path], tmp_path: Path) -> None:
     pq.write_table(pa.table({"node": ["p1"]}), tmp_path / "wrong.parquet")
     pq.write_table(pa.table({"id": pa.array([], pa.string())}), tmp_path / "empty.parquet")

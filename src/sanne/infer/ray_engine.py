@@ -23,7 +23,7 @@ from sanne.errors import InputError, MissingExtraError, SanneError
 from sanne.features.remembered import RememberedFeatures
 from sanne.graph.csr import Graph
 from sanne.infer.embed import embed
-from sanne.infer.sinks import Vectors, vectors_table
+from sanne.infer.sinks import Vectors, is_marked, vectors_table
 from sanne.model.artifact import Artifact
 
 _NODES_AT_ONCE = 2048  # what a dying actor can lose
@@ -64,8 +64,23 @@ def check_ray_output(out: Path) -> None:
         check_target(out)
     elif out.suffix:
         raise InputError(f"cannot write {out} with Ray: give a name that ends in .parquet, or a new folder")
-    elif check_target(out, folder=True).is_dir() and any(p.suffix != PARQUET for p in out.iterdir()):
-        raise InputError(f"{out}: there are other files in this folder; choose an empty or a new one")
+    elif check_target(out, folder=True).is_dir():
+        for path in sorted(out.iterdir()):
+            if not _is_ours(path):
+                raise InputError(
+                    f"{out}: {path.name} is not a file of vectors that sanne wrote, so the folder is not replaced; "
+                    "choose an empty or a new one"
+                )
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file is one of those that an earlier run wrote."""
+    if path.suffix != PARQUET or path.is_symlink() or not path.is_file():
+        return False
+    try:
+        return is_marked(pq.read_schema(path))
+    except (OSError, pa.ArrowException):
+        return False
 
 
 @contextlib.contextmanager

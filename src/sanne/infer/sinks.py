@@ -24,6 +24,7 @@ Ids = npt.NDArray[Any]  # int64, or str objects
 Floats = npt.NDArray[np.float32]
 Explanation = Sequence[Sequence[tuple[Any, float]]]  # for each node: (node id, share) pairs
 
+MARKER = {b"sanne": b"vectors"}  # in the metadata of tables, so that nobody else's are replaced
 ROW_GROUP = 65_536  # rows that a Parquet file keeps together, and that are held before they are written
 
 
@@ -79,7 +80,12 @@ def vectors_table(content: Vectors, explanation: Explanation | None = None) -> p
         text = content.node_ids.dtype.kind == "O"
         rows = [[{"id": str(i) if text else int(i), "share": float(share)} for i, share in row] for row in explanation]
         columns["explanation"] = pa.array(rows, pa.list_(item))
-    return pa.table(columns)
+    return pa.table(columns).replace_schema_metadata(MARKER)
+
+
+def is_marked(schema: pa.Schema) -> bool:
+    """Whether a table with this schema is one that sanne wrote."""
+    return MARKER.items() <= (schema.metadata or {}).items()
 
 
 @contextmanager
@@ -123,6 +129,16 @@ def npy_sink(path: Path, count: int, dim: int) -> Iterator[Write]:
 def ids_path(path: Path) -> Path:
     """The file with the ids of a file that has no place for them."""
     return path.with_name(f"{path.stem}.ids.txt")
+
+
+def check_ids_path(path: Path) -> None:
+    """Refuse to replace a file of ids that does not belong to any older file of vectors beside it."""
+    ids = ids_path(path)
+    if ids.exists() and not any(path.with_suffix(ending).exists() for ending in (".npy", ".faiss", ".index")):
+        raise InputError(
+            f"cannot write {path}: its ids go to {ids}, which exists already and belongs to no file of vectors: "
+            "rename that file, or choose another name"
+        )
 
 
 def id_lines(node_ids: Ids) -> list[str]:

@@ -27,7 +27,7 @@ from sanne.atomic import check_target
 from sanne.errors import InputError
 from sanne.graph.formats.columns import is_numeric
 from sanne.graph.formats.typed_tables import DAMAGE, first_line, open_parquet
-from sanne.infer.sinks import SINKS, Explanation, Floats, Ids, Vectors, ids_path
+from sanne.infer.sinks import SINKS, Explanation, Floats, Ids, Vectors, check_ids_path, ids_path
 from sanne.npy import map_npy
 
 logger = logging.getLogger(__name__)
@@ -41,6 +41,8 @@ def check_output(path: str | Path) -> Path:
     if target.suffix.lower() not in SINKS:
         raise InputError(f"cannot write {path}: unknown ending {target.suffix!r}; use one of {', '.join(SINKS)}")
     check_target(target)
+    if target.suffix.lower() == ".npy":
+        check_ids_path(target)
     return target
 
 
