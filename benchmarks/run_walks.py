@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from sanne.bench.graphs import GraphName, bench_graph
-from sanne.bench.machine import available_cores
 from sanne.bench.walks import WalkTask, bench_walks
+from sanne.device import available_cores
 
 RESULTS = Path(__file__).parent / "results" / "walks.json"
 GRAPHS: tuple[GraphName, ...] = ("uniform", "cora", "hub")

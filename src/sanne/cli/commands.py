@@ -287,9 +287,9 @@ def bench_walks(
 ) -> None:
     """Walk steps per second, with a plain numba loop, networkx and PecanPy for comparison."""
     from sanne.bench.graphs import bench_graph
-    from sanne.bench.machine import available_cores
     from sanne.bench.walks import WalkTask
     from sanne.bench.walks import bench_walks as measure
+    from sanne.device import available_cores
 
     subject = bench_graph(graph, nodes, edges)
     notes.print(f"measuring on {subject}")

@@ -44,8 +44,8 @@ class Piece:
 def graph_of(dataset: str) -> Graph:
     """A dataset that may have no splits; it stays in memory, read-only."""
     graph = load_dataset(dataset)
-    values = graph.features.data if sp.issparse(graph.features) else graph.features
-    for array in (values, graph.labels):
+    features: Any = graph.features
+    for array in (features.data if sp.issparse(features) else features, graph.labels):
         if isinstance(array, np.ndarray):
             array.flags.writeable = False
     return graph

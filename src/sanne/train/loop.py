@@ -21,7 +21,15 @@ from sanne.model.distil import ClusterDistillation, Teacher
 from sanne.model.sampled_softmax import NeighbourSoftmax
 from sanne.model.sanne import WalkModel
 from sanne.seeds import derived_seed
-from sanne.train.checkpoint import Checkpoint, Progress, copy_of, fingerprint, load_checkpoint, save_checkpoint
+from sanne.train.checkpoint import (
+    Checkpoint,
+    Progress,
+    copy_of,
+    fingerprint,
+    load_checkpoint,
+    possible_shapes,
+    save_checkpoint,
+)
 from sanne.train.distributed import Processes, is_restarted, launched
 from sanne.train.report import Callback, Reporter
 from sanne.train.row_adam import RowAdam
@@ -190,7 +198,7 @@ def _validate(
 def _restore(
     model: WalkModel, optimisers: list[torch.optim.Optimizer], path: Path, identity: str
 ) -> tuple[Progress, dict[str, Tensor]]:
-    checkpoint = load_checkpoint(path, identity)
+    checkpoint = load_checkpoint(path, identity, possible_shapes(model, optimisers))
     try:
         model.load_state_dict(checkpoint.model)
         for optimiser, state in zip(optimisers, checkpoint.optimisers, strict=True):
