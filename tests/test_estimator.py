@@ -324,6 +324,15 @@ def test_vectors_that_do_not_fit_the_model_are_refused(fitted: SANNE, folder: Pa
         SANNE.load(folder)
 
 
+def test_a_model_folder_without_spreads_has_spreads_that_are_not_numbers(fitted: SANNE, folder: Path) -> None:
+    path = folder / "vectors.parquet"
+    write_vectors(path, fitted.node_ids_, fitted.embedding_)
+    header = json.loads((folder / "config.json").read_text())
+    header["sha256"]["vectors.parquet"] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (folder / "config.json").write_text(json.dumps(header))
+    assert np.isnan(SANNE.load(folder).spread_).all()
+
+
 # every input has an answer
 
 

@@ -138,6 +138,15 @@ def test_parts_are_joined_in_order(folder: Path, model: SANNE, tmp_path: Path, m
     assert faiss.read_index(str(tmp_path / "v.faiss")).ntotal == len(model.node_ids_)
 
 
+def test_vectors_without_a_spread_are_exported_with_null(tmp_path: Path) -> None:
+    SANNE(settings=TINY | {"num_inference_walks": 1, "epochs": 1}).fit(planted_graph(size=10)).save(tmp_path / "model")
+    assert np.isnan(SANNE.load(tmp_path / "model").spread_).all()
+    export_vectors(tmp_path / "model", "lancedb", tmp_path / "db")
+    export_vectors(tmp_path / "model", "parquet", tmp_path / "v.parquet")
+    assert lancedb.connect(tmp_path / "db").open_table("nodes").to_arrow()["spread"].null_count == 30
+    assert pl.read_parquet(tmp_path / "v.parquet")["spread"].null_count() == 30
+
+
 def contents(place: Path) -> dict[str, bytes]:
     return {str(path.relative_to(place)): path.read_bytes() for path in sorted(place.rglob("*")) if path.is_file()}
 

@@ -193,7 +193,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         recipe = str(artifact.record.get("recipe", "best"))
         model = cls(recipe, settings=_changes(artifact.config, recipe), random_state=artifact.seed)
         model.artifact_ = artifact
-        spread = np.zeros(len(vectors.vectors), np.float32) if vectors.spread is None else vectors.spread
+        spread = np.full(len(vectors.vectors), np.nan, np.float32) if vectors.spread is None else vectors.spread
         model._set_vectors(vectors.node_ids, vectors.vectors, spread)
         return model
 

@@ -21,6 +21,7 @@ from sanne.atomic import check_target, replaced_file, replaced_folder
 from sanne.errors import InputError, MissingExtraError, ModelFolderError
 from sanne.graph.formats.columns import is_numeric
 from sanne.graph.formats.typed_tables import open_parquet
+from sanne.infer.similar import unit_rows
 from sanne.infer.sinks import MARKER, Vectors, check_ids_path, id_lines, ids_path, is_marked, vectors_table
 from sanne.infer.vectors_file import VectorWriter, check_output
 from sanne.model.artifact import VECTORS, Artifact
@@ -104,8 +105,8 @@ def _vectors(batch: pa.Table, path: Path, dim: int) -> Vectors:
     kind = batch["embedding"].type
     if not is_numeric(kind) or not hasattr(kind, "value_type"):
         raise ModelFolderError(f"{path}: embeddings of {kind}, expected lists of numbers: fit again")
-    if any(column.null_count for column in batch.columns):
-        raise ModelFolderError(f"{path}: a row without id, embedding or spread: fit again")
+    if batch["id"].null_count or batch["embedding"].null_count:
+        raise ModelFolderError(f"{path}: a row without id or embedding: fit again")
     values = batch["embedding"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     if len(values) != len(batch) * dim:
         raise ModelFolderError(f"{path}: vectors of another size than the model's {dim}: fit again")
@@ -166,8 +167,7 @@ def _write_faiss(path: Path, out: Path, dim: int) -> None:
         with ids_part.open("w", encoding="utf-8") as names:
             for rows in _parts(path, dim):
                 names.writelines(id_lines(rows.node_ids))
-                lengths = np.linalg.norm(rows.vectors, axis=1, keepdims=True)
-                index.add(np.ascontiguousarray(rows.vectors / np.maximum(lengths, 1e-12)))
+                index.add(np.ascontiguousarray(unit_rows(rows.vectors)))
         faiss.write_index(index, str(part))
 
 

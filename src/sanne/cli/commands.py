@@ -117,6 +117,8 @@ def embed(
     as_json: Json = False,
 ) -> None:
     """Vectors for nodes, seen in fit or new, read from walks over the graph as it is now."""
+    import numpy as np
+
     from sanne.device import peak_memory
     from sanne.experiments.model_source import ModelSource, read_node_list
     from sanne.infer.embed import embed_parts
@@ -140,12 +142,13 @@ def embed(
 
         show(estimate_embedding(fitted, now, count).to_dict(), as_json)
         return
-    spread = 0.0
+    spread, known = 0.0, 0  # a vector of a single walk has none
     started = time.perf_counter()
     with VectorWriter(out, count, fitted.model.vector_dim) as writer:
         for part in embed_parts(fitted, now, wanted, explain=explain):
             writer.write(part.node_ids, part.vectors, part.spread, part.explanation)
-            spread += float(part.spread.sum(dtype="float64"))
+            spread += float(np.nansum(part.spread, dtype="float64"))
+            known += int(np.isfinite(part.spread).sum())
             raise_if_interrupted()
     result = {
         "vectors": str(out),
@@ -153,7 +156,7 @@ def embed(
         "dim": fitted.model.vector_dim,
         "seconds": round(time.perf_counter() - started, 2),
         "peak_bytes": peak_memory(),
-        "mean_spread": round(spread / count, 5),
+        "mean_spread": round(spread / known, 5) if known else None,
     }
     show(result, as_json, f"wrote {out}")
 

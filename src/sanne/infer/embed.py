@@ -31,7 +31,7 @@ class Embedding:
 
     node_ids: npt.NDArray[Any]
     vectors: FloatArray  # (count, dim)
-    spread: FloatArray  # (count,): length of the standard error of each vector over its walks
+    spread: FloatArray  # (count,): length of the standard error of each vector over its walks; NaN where there is none
     explanation: list[Explanation] | None = None  # the nodes that each vector drew on
 
 
