@@ -198,12 +198,21 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         return model
 
     def _set_vectors(self, node_ids: Any, vectors: FloatArray, spread: FloatArray) -> None:
-        for array in (node_ids, vectors, spread):
-            array.flags.writeable = False  # a change in place would spoil `similar` and `save`
         self.node_ids_ = node_ids
         self.embedding_ = vectors
         self.spread_ = spread
         self._newcomers = None
+        self._protect_vectors()
+
+    def _protect_vectors(self) -> None:
+        """A change in place would spoil `similar` and `save`."""
+        for array in (self.node_ids_, self.embedding_, self.spread_):
+            array.flags.writeable = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "embedding_"):  # numpy unpickles arrays as writeable
+            self._protect_vectors()
 
     def _remember_newcomers(self, found: Embedding) -> None:
         """Copy the vectors of nodes that fit did not see; the caller may change what was given to it."""
