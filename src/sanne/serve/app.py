@@ -113,8 +113,9 @@ class Api:
 
         def run() -> bytes:
             known = self.engine.node(node_id).id  # a number, where ids are numbers
+            answer = to_json({"id": known, "deleted": True})
             self.engine.delete(known)
-            return to_json({"id": known, "deleted": True})
+            return answer
 
         return _json(await self._change(run))
 
