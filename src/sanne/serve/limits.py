@@ -10,7 +10,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sanne.config import ServeConfig
-from sanne.serve.refusals import Refusal, closing
+from sanne.serve.refusals import Refusal, body_too_large, closing
 
 _DELETED = bytes(set(range(256)) - set(b'"[]{}'))
 _METHODS_WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
@@ -92,11 +92,7 @@ class OpenBodies:
 
     def _check_length(self, size: int) -> None:
         if size > self._config.max_body_bytes:
-            raise Refusal(
-                413,
-                "body_too_large",
-                f"the body is larger than {self._config.max_body_bytes:,} bytes: send fewer nodes at a time",
-            )
+            raise body_too_large(self._config.max_body_bytes)
 
     def _make_room(self) -> None:
         over = len(self._open) - self._config.max_open_bodies
