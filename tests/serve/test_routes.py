@@ -122,6 +122,24 @@ def test_any_id_can_be_asked_for(client: httpx.Client, id: str) -> None:
     assert client.delete(f"/v1/nodes/{path}").json()["id"] == id
 
 
+@pytest.mark.parametrize("id", ["a\nb", "a\r", "\x00", "tab\t", "\x1b[31m", "\x7f", "next\x85line"])
+def test_ids_with_control_characters_are_refused(client: httpx.Client, id: str) -> None:
+    before = client.get("/readyz").json()
+    for path, body, field in (
+        ("/v1/nodes", {"nodes": [node(id=id)]}, "nodes[0].id"),
+        ("/v1/embed", {"nodes": [node(id=id)]}, "nodes[0].id"),
+        ("/v1/nodes", {"nodes": [node(links=[id])]}, "nodes[0].links[0]"),
+        ("/v1/edges", {"edges": [{"src": "p0", "dst": id}]}, "edges[0].dst"),
+    ):
+        refused = error(client.post(path, json=body), 422)
+        assert refused["field"] == field
+        assert "control character" in refused["message"]
+    for path in ("nodes", "similar"):
+        assert "control character" in error(client.get(f"/v1/{path}/{quote(id, safe='')}"), 422)["message"]
+    assert "control character" in error(client.delete(f"/v1/nodes/{quote(id, safe='')}"), 422)["message"]
+    assert client.get("/readyz").json() == before
+
+
 def test_edges_are_walked_at_once_and_refresh_brings_vectors_up_to_date(client: httpx.Client) -> None:
     one = node(links=["p0"])
     client.post("/v1/nodes", json={"nodes": [one]})

@@ -22,6 +22,7 @@ from sanne.serve.nodes import Answer, NewNode
 from sanne.serve.openapi import describe
 from sanne.serve.refusals import Refusal
 from sanne.serve.requests import (
+    NO_CONTROL_CHARACTERS,
     AddedEdges,
     Deleted,
     Edges,
@@ -43,7 +44,7 @@ from sanne.serve.work import Described, Work, known_json, node_json, nodes_json,
 FREE_PATHS = ("/healthz", "/readyz", *pages.PATHS)  # need no token
 _READS_WAITING = 256
 
-PathId = Annotated[str, Path(description="A node's id.", min_length=1)]
+PathId = Annotated[str, Path(description="A node's id.", min_length=1, json_schema_extra=NO_CONTROL_CHARACTERS)]
 
 
 class Api:

@@ -10,6 +10,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sanne.config import ServeConfig
+from sanne.graph.formats.ids import control_character
 from sanne.serve.refusals import Refusal, body_too_large, closing
 
 _DELETED = bytes(set(range(256)) - set(b'"[]{}'))
@@ -129,6 +130,11 @@ class Pace:
             await asyncio.sleep(mine - now)
 
 
+def _check_path(scope: Scope) -> None:
+    if (character := control_character(scope["path"])) is not None:
+        raise Refusal(422, "invalid", f"the control character {character!r} stands in the path, and no id has one")
+
+
 def _declared_length(scope: Scope) -> int:
     value = Headers(scope=scope).get("content-length", "")
     return int(value) if value.isdecimal() and value.isascii() else 0
@@ -150,7 +156,7 @@ def json_depth(body: bytes) -> int:
 
 
 class Guard:
-    """ASGI middleware: host, token, then body, then nesting; what comes through arrives whole."""
+    """ASGI middleware: host, path, token, then body, then nesting; what comes through arrives whole."""
 
     def __init__(
         self,
@@ -183,6 +189,7 @@ class Guard:
             return
         try:
             self._check_host(scope)
+            _check_path(scope)
             self._check_token(scope)
             replay = await self._whole(scope, receive)
         except Disconnected:
