@@ -227,6 +227,16 @@ def test_a_name_that_is_not_this_machines_is_refused(client: httpx.Client) -> No
     assert client.get("/v1/nodes/p0", headers={"Host": "localhost"}).status_code == 200
 
 
+def test_a_page_of_another_origin_cannot_refresh(client: httpx.Client) -> None:
+    client.post("/v1/edges", json={"edges": [{"src": "p2", "dst": "p3", "weight": 3.0}]})
+    stale = client.post("/v1/refresh", json={"limit": 1}).json()["stale"]
+    assert stale > 0
+    for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}):
+        assert error(client.post("/v1/refresh", headers=headers), 403)["code"] == "foreign_origin"
+    assert f"sanne_stale_nodes {stale:.1f}" in client.get("/metrics").text
+    assert client.post("/v1/refresh", headers={"Origin": str(client.base_url).rstrip("/")}).json()["stale"] == 0
+
+
 def test_unknown_paths_and_methods_have_the_same_shape(client: httpx.Client) -> None:
     assert error(client.get("/v2"), 404)["code"] == "no_such_path"
     refused = client.patch("/v1/embed")

@@ -135,6 +135,21 @@ def _check_path(scope: Scope) -> None:
         raise Refusal(422, "invalid", f"the control character {character!r} stands in the path, and no id has one")
 
 
+def _check_origin(scope: Scope) -> None:
+    """Refuse changes that a web page of another origin asks for: its browser sends them without asking the user."""
+    if scope["method"] not in _METHODS_WITH_BODY:
+        return
+    headers = Headers(scope=scope)
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    if site is not None:  # a browser that is sure of it, also behind a proxy that changes the host
+        foreign = site.lower() not in ("same-origin", "none")
+    else:
+        host = headers.get("host", "").lower()
+        foreign = origin is not None and origin.lower() not in (f"http://{host}", f"https://{host}")
+    if foreign:
+        raise Refusal(403, "foreign_origin", "a page of another origin asked for this: only this server's own page may")
+
+
 def _declared_length(scope: Scope) -> int:
     value = Headers(scope=scope).get("content-length", "")
     return int(value) if value.isdecimal() and value.isascii() else 0
@@ -156,7 +171,7 @@ def json_depth(body: bytes) -> int:
 
 
 class Guard:
-    """ASGI middleware: host, path, token, then body, then nesting; what comes through arrives whole."""
+    """ASGI middleware: host, path, origin, token, then body, then nesting; what comes through arrives whole."""
 
     def __init__(
         self,
@@ -190,6 +205,7 @@ class Guard:
         try:
             self._check_host(scope)
             _check_path(scope)
+            _check_origin(scope)
             self._check_token(scope)
             replay = await self._whole(scope, receive)
         except Disconnected:
