@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -10,6 +9,21 @@ import pytest
 
 from sanne.serve.batching import BatchReport, Kind, Worker
 from sanne.serve.refusals import Refusal
+
+
+class Clock:
+    """Time that passes when it is told to, so that busy cores change nothing."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def pass_for_each(self, payloads: Sequence[Any]) -> list[Any]:
+        """Slow work: 0.2 seconds for each request."""
+        self.now += 0.2 * len(payloads)
+        return list(payloads)
 
 
 class Gate:
@@ -61,21 +75,21 @@ def test_what_waits_is_computed_together_up_to_the_limit() -> None:
 
 
 def test_on_a_slow_machine_fewer_are_computed_together() -> None:
-    gate = Gate()
-    slow = Kind("slow", lambda payloads: [time.sleep(0.2) for _ in payloads])
+    gate, clock = Gate(), Clock()
+    slow = Kind("slow", clock.pass_for_each)
     kind = Kind("work", gate)
 
     async def test(worker: Worker) -> None:
         await worker.run(slow, 0)
         first = asyncio.create_task(worker.run(kind, 0))
         await entered(gate)
-        await asyncio.sleep(0.2)  # so that a node of this kind takes 0.2 seconds at least, of which 0.25 are allowed
+        clock.now += 0.2  # so that a node of this kind takes 0.2 seconds at least, of which 0.25 are allowed
         others = [asyncio.create_task(worker.run(kind, n)) for n in (1, 2)]
         await asyncio.sleep(0.01)
         gate.open.set()
         await asyncio.gather(first, *others, return_exceptions=True)
 
-    with_worker(test, max_seconds=1.0)
+    with_worker(test, clock=clock, max_seconds=1.0)
     assert [1, 2] not in gate.batches
 
 
@@ -123,8 +137,8 @@ def test_a_full_queue_refuses_and_says_when_to_come_back() -> None:
 
 
 def test_a_queue_that_would_take_too_long_refuses_too() -> None:
-    gate = Gate()
-    slow = Kind("slow", lambda payloads: [time.sleep(0.2) for _ in payloads])
+    gate, clock = Gate(), Clock()
+    slow = Kind("slow", clock.pass_for_each)
     kind = Kind("work", gate)
 
     async def test(worker: Worker) -> None:
@@ -139,12 +153,12 @@ def test_a_queue_that_would_take_too_long_refuses_too() -> None:
         gate.open.set()
         assert await asyncio.gather(first, waiting) == [0, 10]
 
-    with_worker(test, max_queue=1000, max_seconds=60.0)
+    with_worker(test, clock=clock, max_queue=1000, max_seconds=60.0)
 
 
 def test_what_is_being_computed_counts_as_waiting_time() -> None:
-    gate = Gate()
-    slow = Kind("slow", lambda payloads: [time.sleep(0.2) for _ in payloads])
+    gate, clock = Gate(), Clock()
+    slow = Kind("slow", clock.pass_for_each)
 
     async def test(worker: Worker) -> None:
         await worker.run(slow, 0)
@@ -160,12 +174,12 @@ def test_what_is_being_computed_counts_as_waiting_time() -> None:
         await first
         await worker.run(slow, 1)  # it is over, however long it was thought to take
 
-    with_worker(test, max_queue=1000)
+    with_worker(test, clock=clock, max_queue=1000)
 
 
 def test_a_quick_kind_says_nothing_of_a_slow_one() -> None:
-    gate = Gate()
-    slow = Kind("slow", lambda payloads: [time.sleep(0.2) for _ in payloads])
+    gate, clock = Gate(), Clock()
+    slow = Kind("slow", clock.pass_for_each)
     quick = Kind("quick", list)
 
     async def test(worker: Worker) -> None:
@@ -181,18 +195,19 @@ def test_a_quick_kind_says_nothing_of_a_slow_one() -> None:
         gate.open.set()
         await asyncio.gather(first, waiting)
 
-    with_worker(test, max_queue=1000)
+    with_worker(test, clock=clock, max_queue=1000)
 
 
 def test_a_request_whose_turn_comes_too_late_is_refused_and_not_computed() -> None:
-    gate = Gate()
+    gate, clock = Gate(), Clock()
     kind = Kind("work", gate)
 
     async def test(worker: Worker) -> None:
         first = asyncio.create_task(worker.run(kind, 0))  # nothing is known yet of how long it will take
         await entered(gate)
         late = [asyncio.create_task(worker.run(kind, n)) for n in (1, 2)]
-        await asyncio.sleep(0.3)
+        await asyncio.sleep(0.01)
+        clock.now += 0.3
         gate.open.set()
         assert await first == 0
         for refused in await asyncio.gather(*late, return_exceptions=True):
@@ -201,7 +216,7 @@ def test_a_request_whose_turn_comes_too_late_is_refused_and_not_computed() -> No
             assert refused.retry_after is not None
         assert worker.waiting == 0
 
-    with_worker(test, max_seconds=0.2)
+    with_worker(test, clock=clock, max_seconds=0.2)
     assert gate.batches == [[0]]
 
 

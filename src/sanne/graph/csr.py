@@ -40,6 +40,11 @@ class Adjacency:
     indices: npt.NDArray[np.int32]
     weights: FloatArray | None
 
+    def __post_init__(self) -> None:
+        for array in (self.indptr, self.indices, self.weights):
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False  # graphs keep theirs and hand it to many readers
+
     @property
     def num_nodes(self) -> int:
         return len(self.indptr) - 1

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from sanne.serve.refusals import Refusal, busy, closing
@@ -34,7 +34,7 @@ class _Job:
     payload: Any
     size: int
     future: "asyncio.Future[Any]"
-    since: float = field(default_factory=time.perf_counter)
+    since: float
 
 
 class _Pace:
@@ -82,6 +82,7 @@ class Worker:
         report: Callable[[BatchReport], None] = lambda report: None,
         idle: Callable[[], None] = lambda: None,
         idle_seconds: float = 2.0,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._max_queue = max_queue
         self._max_batch = max_batch
@@ -89,6 +90,7 @@ class Worker:
         self._report = report
         self._idle = idle
         self._idle_seconds = idle_seconds
+        self._clock = clock
         self._jobs: deque[_Job] = deque()
         self._waiting = 0
         self._paces: dict[Kind, _Pace] = {}
@@ -126,7 +128,7 @@ class Worker:
     def _seconds_ahead(self) -> float:
         """How long the work that is there now should take."""
         with self._changed:
-            return max(0.0, self._busy_until - time.perf_counter()) + self._seconds_of(self._jobs)
+            return max(0.0, self._busy_until - self._clock()) + self._seconds_of(self._jobs)
 
     def _seconds_of(self, jobs: Iterable[_Job]) -> float:
         return sum(job.size * self._pace_of(job.kind).seconds_a_node for job in jobs)
@@ -137,7 +139,7 @@ class Worker:
     async def run(self, kind: Kind, payload: Any, size: int = 1) -> Any:
         """The result of one request; raises Refusal where the queue is full, or the error that `kind` gave."""
         assert self._loop is not None
-        job = _Job(kind, payload, max(1, size), self._loop.create_future())
+        job = _Job(kind, payload, max(1, size), self._loop.create_future(), self._clock())
         with self._changed:
             if (refusal := self.refusal(job.size)) is not None:
                 raise refusal
@@ -159,9 +161,9 @@ class Worker:
 
     def _work(self) -> None:
         while batch := self._next_batch():
-            started = time.perf_counter()
+            started = self._clock()
             results = _results_of(batch)
-            seconds = time.perf_counter() - started
+            seconds = self._clock() - started
             nodes = sum(job.size for job in batch)
             with self._changed:
                 for pace in (self._paces.setdefault(batch[0].kind, _Pace()), self._all_kinds):
@@ -208,7 +210,7 @@ class Worker:
                     left.append(job)
             self._jobs = left
         self._waiting -= sum(job.size for job in batch)
-        self._busy_until = time.perf_counter() + self._seconds_of(batch)
+        self._busy_until = self._clock() + self._seconds_of(batch)
         return batch
 
     def _largest_batch(self, kind: Kind) -> float:
@@ -218,7 +220,7 @@ class Worker:
 
     def _drop_late(self) -> None:
         """Refuse requests that have waited for too long, unless they are the last ones anyway."""
-        latest = time.perf_counter() - self._max_seconds
+        latest = self._clock() - self._max_seconds
         late = [job for job in self._jobs if job.since < latest]
         if late and not self._closing:
             self._jobs = deque(job for job in self._jobs if job.since >= latest)
