@@ -1,5 +1,7 @@
 # make demo    fit Cora, embed 1000 newcomers, draw map.png
 # make test    the tests
+# make fresh   make demo and make test as on a new machine: an empty folder, an empty home
+# make portable   the tests that compute, with the kernels of other processors, other threads and in random order
 # make check   ruff and mypy
 # make docs    the documentation site in site/, links checked, every code block run
 # make fuzz-serve, make crash-serve   the server's tests with 2,000 requests and with 1,000 nodes around a kill -9
@@ -13,7 +15,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 RIVALS := .venv-rivals/.installed
 
-.PHONY: demo test check docs faults wheel fuzz-serve crash-serve bench format clean
+.PHONY: demo test browser fresh portable check docs faults wheel fuzz-serve crash-serve bench format clean
 
 $(INSTALLED): pyproject.toml research/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -23,17 +25,26 @@ $(INSTALLED): pyproject.toml research/pyproject.toml constraints.txt
 demo: $(INSTALLED)
 	$(BIN)/sanne demo
 
-test: $(INSTALLED)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+test: $(INSTALLED) browser
+	$(BIN)/python -m pytest -n 2 --dist loadfile -rs
+
+browser: $(INSTALLED)
+	$(BIN)/python tests/browser.py
+
+fresh:
+	bash tests/fresh.sh
+
+portable: $(INSTALLED)
+	$(BIN)/python tests/portable.py $(PORTABLE)
 
 check: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-docs: $(INSTALLED)
+docs: $(INSTALLED) browser
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
-	SANNE_DOCS=all $(BIN)/python -m pytest tests/docs
+	$(BIN)/python -m pytest -m "" tests/docs
 
 fuzz-serve: $(INSTALLED)
 	SANNE_FUZZ_CASES=2000 $(BIN)/python -m pytest -s tests/serve/test_routes_fuzzed.py
@@ -42,10 +53,10 @@ crash-serve: $(INSTALLED)
 	SANNE_CRASH_POSTS=1000 $(BIN)/python -m pytest -s tests/serve/test_crash.py
 
 faults: $(INSTALLED)
-	SANNE_FAULTS=1 $(BIN)/python -m pytest tests/faults
+	SANNE_FAULTS=1 $(BIN)/python -m pytest -m "" tests/faults
 
 wheel: $(INSTALLED)
-	SANNE_WHEEL=full $(BIN)/python -m pytest -v --durations=0 tests/test_wheel.py
+	SANNE_WHEEL=full $(BIN)/python -m pytest -m "" -v --durations=0 tests/test_wheel.py
 
 # PecanPy needs numpy < 2, so that it lives in an environment of its own.
 $(RIVALS): benchmarks/rivals/requirements.txt

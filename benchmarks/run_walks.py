@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from sanne.device import available_cores
 from sanne_lab.bench.graphs import GraphName, bench_graph
-from sanne_lab.bench.machine import available_cores
 from sanne_lab.bench.walks import WalkTask, bench_walks
 
 RESULTS = Path(__file__).parent / "results" / "walks.json"

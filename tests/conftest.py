@@ -2,6 +2,7 @@
 
 import logging
 import os
+import random
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch is imported: on busy cores threads must not spin
 
+import browser
 from sanne.datasets import load_dataset
 from sanne.graph.csr import Graph
 
@@ -41,3 +43,32 @@ def log_level() -> Iterator[None]:
     before = logger.level
     yield
     logger.setLevel(before)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="files, and the tests in each, in a random order")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Shuffle if asked to; tests of a file stay together, so that what they share is made once."""
+    if (seed := config.getoption("--shuffle")) is not None:
+        stream = random.Random(seed)
+        files = sorted({item.path for item in items})
+        place = {path: stream.random() for path in files}
+        stream.shuffle(items)
+        items.sort(key=lambda item: place[item.path])
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    """What this run leaves out on purpose."""
+    if config.option.markexpr == "not slow":
+        return "left out on purpose: tests marked slow, which make docs, make faults and make wheel run"
+    return "slow tests included"
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    """The path of a browser; without one the test fails: `make test` gets one first."""
+    path = browser.find()
+    assert path is not None, browser.REMEDY
+    return path

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import pkgutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 
 from sanne.cli import main
 from sanne.estimator import SANNE
+from sanne.features import text as text_features
 from sanne.graph.load import load_graph
 from sanne.infer.vectors_file import read_vectors
 
@@ -76,6 +78,15 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 def sanne(*arguments: Any, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "sanne", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_fit_splits_every_text_into_words_once(tables: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    original = text_features.words
+    monkeypatch.setattr(text_features, "words", lambda text: seen.append(text) or original(text))
+    code, _, error = run("fit", "edges.csv", "--node-table", "nodes.csv", "--text", "abstract", "--out", "m", *SETS)
+    assert code == 0, error
+    assert len(seen) == 30
 
 
 def fit_arguments(out: str = "m", *more: Any) -> list[Any]:
@@ -149,6 +160,94 @@ def test_fit_then_embed_newcomers_from_larger_tables(tables: Path) -> None:
     assert np.isfinite(np.array(table.column("embedding").to_pylist())).all()
     assert all(spread >= 0 for spread in table.column("spread").to_pylist())
     assert len(table.column("explanation").to_pylist()[0]) == 3
+
+
+BUILD_POINTS = [
+    "sanne.graph.build.EdgeFiles",
+    "sanne.graph.build.write_node_data",
+    "sanne.graph.scan.read_ids",
+    "sanne.graph.numbering.DatabaseIds._run",
+    "sanne.graph.numbering.DatabaseIds.codes",
+    "sanne.graph.build.write_arcs",
+    "sanne.graph.strings.StringsWriter.write",
+]
+FIT_POINTS = [
+    "sanne.train.fit.fit_transform_features",
+    "sanne.train.loop.training_step",
+    "sanne.train.loop.save_checkpoint",
+    "sanne.estimator.embed_present",
+]
+EMBED_POINTS = ["sanne.infer.embed.WalkSampler.walks_of_each", "sanne.infer.vectors_file.VectorWriter.write"]
+
+
+def interrupt_at(point: str, how: str, patch: pytest.MonkeyPatch) -> None:
+    """Send SIGINT when `point` is called; a library may lose it ("lost") or make another error of it ("turned")."""
+    owner, name = point.rsplit(".", 1)
+    place: Any = pkgutil.resolve_name(owner)
+    original = getattr(place, name)
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            if how == "raised":
+                raise
+            if how == "turned":
+                raise RuntimeError("Query interrupted") from None
+        return original(*arguments, **options)
+
+    patch.setattr(place, name, interrupted)
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def old_outputs(tables: Path, run: Run) -> Path:
+    given = ("--node-table", "nodes.csv", "--text", "abstract")
+    assert run("build", "edges.csv", *given, "--out", "g")[0] == 0
+    assert run("fit", "edges.csv", *given, "--out", "m", *SETS)[0] == 0
+    assert run("embed", "m", "--out", "v.parquet")[0] == 0
+    return tables
+
+
+def test_an_interrupt_at_any_point_ends_a_command_and_leaves_old_outputs(old_outputs: Path, run: Run) -> None:
+    given = ("--node-table", "nodes.csv", "--text", "abstract")
+    commands = {
+        ("build", "edges.csv", *given, "--out", "g"): BUILD_POINTS,
+        ("fit", "edges.csv", *given, "--out", "m", *SETS): FIT_POINTS,
+        ("embed", "m", "--out", "v.parquet"): EMBED_POINTS,
+    }
+    before = contents(old_outputs)
+    for command, points in commands.items():
+        for point in points:
+            for how in ("raised", "lost", "turned"):
+                with pytest.MonkeyPatch.context() as patch:
+                    interrupt_at(point, how, patch)
+                    code, out, errors = run(*command)
+                assert (code, out) == (130, ""), f"{command[0]}, {how} at {point}: {errors}"
+                (old_outputs / "m.checkpoint").unlink(missing_ok=True)
+                assert contents(old_outputs) == before, f"{command[0]}, {how} at {point}"
+
+
+def test_an_interrupt_inside_a_query_is_a_keyboard_interrupt(tmp_path: Path) -> None:
+    """DuckDB looks for signals while it works, and raises a RuntimeError; the query would take days."""
+    program = (
+        "import os, pathlib, signal, sys, threading\n"
+        "import pyarrow as pa\n"
+        "from sanne.graph.numbering import DatabaseIds\n"
+        "database = DatabaseIds(pathlib.Path(sys.argv[1]), pa.int64(), 2**30)\n"
+        "try:\n"
+        "    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "    database._run('SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range + b.range = 1')\n"
+        "except KeyboardInterrupt:\n"
+        "    print('ended')\n"
+    )
+    found = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert found.stdout == "ended\n", found.stderr
 
 
 def test_an_interrupted_fit_resumes_to_the_same_vectors(tables: Path) -> None:

@@ -138,6 +138,52 @@ def test_parts_are_joined_in_order(folder: Path, model: SANNE, tmp_path: Path, m
     assert faiss.read_index(str(tmp_path / "v.faiss")).ntotal == len(model.node_ids_)
 
 
+def test_vectors_without_a_spread_are_exported_with_null(tmp_path: Path) -> None:
+    SANNE(settings=TINY | {"num_inference_walks": 1, "epochs": 1}).fit(planted_graph(size=10)).save(tmp_path / "model")
+    assert np.isnan(SANNE.load(tmp_path / "model").spread_).all()
+    export_vectors(tmp_path / "model", "lancedb", tmp_path / "db")
+    export_vectors(tmp_path / "model", "parquet", tmp_path / "v.parquet")
+    assert lancedb.connect(tmp_path / "db").open_table("nodes").to_arrow()["spread"].null_count == 30
+    assert pl.read_parquet(tmp_path / "v.parquet")["spread"].null_count() == 30
+
+
+def contents(place: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(place)): path.read_bytes() for path in sorted(place.rglob("*")) if path.is_file()}
+
+
+def test_other_tables_of_a_database_stay(folder: Path, model: SANNE, tmp_path: Path) -> None:
+    database = lancedb.connect(tmp_path / "db")
+    database.create_table("thesis", [{"chapter": 1}])
+    before = contents(tmp_path / "db")
+    for _ in range(2):  # added, then replaced
+        export_vectors(folder / "model", "lancedb", tmp_path / "db")
+        assert before.items() <= contents(tmp_path / "db").items()
+        assert sorted(path.name for path in (tmp_path / "db").iterdir()) == ["nodes.lance", "thesis.lance"]
+        table = lancedb.connect(tmp_path / "db").open_table("nodes").to_arrow()
+        assert table["id"].to_pylist() == model.node_ids_.tolist()
+
+
+@pytest.mark.parametrize("owner", ["stranger", "extended"])
+def test_a_table_that_is_not_as_sanne_writes_it_is_not_replaced(folder: Path, tmp_path: Path, owner: str) -> None:
+    if owner == "stranger":
+        lancedb.connect(tmp_path / "db").create_table("nodes", [{"id": "x", "vector": [1.0, 2.0], "spread": 0.5}])
+    else:
+        export_vectors(folder / "model", "lancedb", tmp_path / "db")
+        lancedb.connect(tmp_path / "db").open_table("nodes").add_columns({"note": "'mine'"})
+    before = contents(tmp_path / "db")
+    with pytest.raises(InputError, match="not replaced; choose another folder"):
+        export_vectors(folder / "model", "lancedb", tmp_path / "db")
+    assert contents(tmp_path / "db") == before
+
+
+@pytest.mark.parametrize(("target", "name"), [("npy", "v.npy"), ("faiss", "v.faiss")])
+def test_a_list_of_ids_of_something_else_is_not_replaced(folder: Path, tmp_path: Path, target: Any, name: str) -> None:
+    (tmp_path / "v.ids.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"v\.ids\.txt, which exists already"):
+        export_vectors(folder / "model", target, tmp_path / name)
+    assert contents(tmp_path) == {"v.ids.txt": b"mine"}
+
+
 @pytest.mark.parametrize(
     ("target", "out", "message"),
     [

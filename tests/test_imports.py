@@ -21,6 +21,8 @@ LAYERS = {
     "sanne.locks": 0,
     "sanne.device": 0,
     "sanne.npy": 0,
+    "sanne.interrupts": 0,
+    "sanne.graph.formats.ids": 1,
     "sanne.graph.csr": 1,
     "sanne.graph.strings": 1,
     "sanne.graph.sparse": 1,

@@ -167,7 +167,7 @@ def test_a_strict_user_gets_types(installed: Path, tmp_path: Path) -> None:
     assert 'Argument 1 to "SANNE" has incompatible type "int"; expected "str"' in errors[0]
 
 
-@pytest.mark.skipif(not FULL, reason="asks the package index; make wheel runs it")
+@pytest.mark.slow  # asks the package index
 @pytest.mark.parametrize("extra", [name for name in PROJECT["optional-dependencies"] if name != "dev"])
 def test_every_extra_can_be_had_alone(extra: str, installed: Path, archives: tuple[Path, Path], tmp_path: Path) -> None:
     wanted = f"sanne[{extra}] @ {archives[0].as_uri()}"

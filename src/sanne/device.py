@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import functools
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -33,12 +34,20 @@ def choose_device(name: str) -> torch.device:
     return device
 
 
+def available_cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 @contextlib.contextmanager
 def torch_threads(count: int, positions: int = 0) -> Iterator[None]:
-    """Let torch use `count` threads inside the block; 0: as many as `positions` walk positions at a time are worth."""
+    """Let torch use `count` threads inside the block, but no more than there are cores.
+
+    0: as many as `positions` walk positions at a time are worth.
+    """
     before = torch.get_num_threads()
     keep_freed_memory()
-    torch.set_num_threads(count or max(1, min(before, positions // _POSITIONS_PER_THREAD)))
+    torch.set_num_threads(min(count, available_cores()) or max(1, min(before, positions // _POSITIONS_PER_THREAD)))
     try:
         yield
     finally:

@@ -11,7 +11,7 @@ import torch
 
 from sanne.config import Config
 from sanne.device import peak_memory, torch_threads
-from sanne.features.choose import FeatureMap, fit_features
+from sanne.features.choose import FeatureMap, fit_transform_features
 from sanne.graph.csr import FloatArray, Graph
 from sanne.infer.embed import WALKS_AT_ONCE, embed
 from sanne.infer.sinks import ROW_GROUP
@@ -81,8 +81,7 @@ def estimate_embedding(artifact: Artifact, graph: Graph, count: int) -> Estimate
 def _probe_features(graph: Graph, config: Config, seed: int) -> tuple[FeatureMap, float]:
     part, scale = _part(graph)
     started = time.perf_counter()
-    feature_map = fit_features(part, config.features, seed)
-    feature_map.transform(part)
+    feature_map, _ = fit_transform_features(part, config.features, seed)
     return feature_map, (time.perf_counter() - started) * scale
 
 

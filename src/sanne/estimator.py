@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, overload
 
 import numpy as np
+import pyarrow as pa
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
@@ -13,6 +14,7 @@ from sanne.atomic import check_target, read_unreplaced, replaced_folder
 from sanne.config import Config, recipe_config
 from sanne.errors import InputError, ModelFolderError, UnknownNodeError
 from sanne.graph.csr import FloatArray, Graph
+from sanne.graph.formats.ids import match_ids
 from sanne.graph.load import load_graph
 from sanne.infer.embed import Embedding, embed, embed_present
 from sanne.infer.similar import most_similar
@@ -32,11 +34,13 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     `recipe` names a set of settings (`best`, `fast`, `paper`); `settings` changes some of them by name, as in
     `SANNE(settings={"epochs": 3, "walk_length": 12})`; `progress` shows a bar (None: only on a terminal).
 
+    `embedding_`, `spread_` and `node_ids_` are read-only; `fit_transform` and `transform` give arrays of the caller's.
+
     >>> model = SANNE(random_state=0).fit("cora")
     >>> model.embedding_.shape
     """
 
-    _latest: Embedding | None = None
+    _newcomers: tuple[Any, FloatArray] | None = None  # ids and vectors of the last `transform`, for `similar`
 
     def __init__(
         self,
@@ -113,12 +117,12 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         explain = 10 if explain is True else int(explain)
         graph = graph if isinstance(graph, Graph) else load_graph(graph)
         found = embed(self._fitted(), graph, nodes, explain=explain, progress=self.progress)
-        self._latest = found  # so that `similar` knows the newcomers; no fitted attribute changes
+        self._remember_newcomers(found)
         return found
 
     def fit_transform(self, graph: Any, y: None = None, **fit_options: Any) -> FloatArray:
-        """Fit, and return `embedding_`."""
-        return self.fit(graph, **fit_options).embedding_
+        """Fit, and return a copy of `embedding_`."""
+        return self.fit(graph, **fit_options).embedding_.copy()
 
     def doubt(self, vectors: FloatArray | None = None) -> FloatArray:
         """How undecided vectors of this model are, (n,), from 0 to below 1; those of `embedding_` by default.
@@ -146,14 +150,14 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         row = _row_of(self.node_ids_, node)
         if row is not None:
             return most_similar(self.node_ids_, self.embedding_, self.embedding_[row], k, leave_out=row)
-        latest = self._latest
-        new_row = None if latest is None else _row_of(latest.node_ids, node)
-        if latest is None or new_row is None:
+        ids, vectors = self._newcomers or (None, None)
+        new_row = None if ids is None else _row_of(ids, node)
+        if vectors is None or new_row is None:
             raise UnknownNodeError(
                 f"node {node!r} was not in the fitted graph: embed it first with transform(graph, nodes=[{node!r}]), "
                 "or name the graph that has it (--graph on the command line)"
             )
-        return most_similar(self.node_ids_, self.embedding_, latest.vectors[new_row], k)
+        return most_similar(self.node_ids_, self.embedding_, vectors[new_row], k)
 
     def save(self, folder: str | Path) -> None:
         """Write the model folder, whole or not at all; an older model there is replaced."""
@@ -189,7 +193,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         recipe = str(artifact.record.get("recipe", "best"))
         model = cls(recipe, settings=_changes(artifact.config, recipe), random_state=artifact.seed)
         model.artifact_ = artifact
-        spread = np.zeros(len(vectors.vectors), np.float32) if vectors.spread is None else vectors.spread
+        spread = np.full(len(vectors.vectors), np.nan, np.float32) if vectors.spread is None else vectors.spread
         model._set_vectors(vectors.node_ids, vectors.vectors, spread)
         return model
 
@@ -197,7 +201,27 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         self.node_ids_ = node_ids
         self.embedding_ = vectors
         self.spread_ = spread
-        self._latest = None
+        self._newcomers = None
+        self._protect_vectors()
+
+    def _protect_vectors(self) -> None:
+        """A change in place would spoil `similar` and `save`."""
+        for array in (self.node_ids_, self.embedding_, self.spread_):
+            array.flags.writeable = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "embedding_"):  # numpy unpickles arrays as writeable
+            self._protect_vectors()
+
+    def _remember_newcomers(self, found: Embedding) -> None:
+        """Copy the vectors of nodes that fit did not see; the caller may change what was given to it."""
+        if not hasattr(self, "node_ids_"):  # only the first of several training processes has vectors
+            return
+        rows = match_ids(pa.array(self.node_ids_), pa.array(found.node_ids))
+        new = np.ones(len(found.node_ids), bool)
+        new[rows[rows >= 0]] = False
+        self._newcomers = found.node_ids[new], found.vectors[new]
 
     def _config(self) -> Config:
         settings = self.settings or {}

@@ -5,7 +5,7 @@
 | `parquet` | `x.parquet` | id, embedding, spread |
 | `npy` | `x.npy` | the vectors; ids one a line in `x.ids.txt` |
 | `word2vec` | `x.txt`, `x.vec`, `x.w2v` | word2vec text, as gensim reads it |
-| `lancedb` | a folder | a LanceDB database with the table `nodes`: id, vector, spread |
+| `lancedb` | a folder | a LanceDB database, new or not, gets the table `nodes`: id, vector, spread |
 | `faiss` | `x.faiss`, `x.index` | exact, by cosine; numbered rows, their ids one a line in `x.ids.txt` |
 """
 
@@ -21,7 +21,8 @@ from sanne.atomic import check_target, replaced_file, replaced_folder
 from sanne.errors import InputError, MissingExtraError, ModelFolderError
 from sanne.graph.formats.columns import is_numeric
 from sanne.graph.formats.typed_tables import open_parquet
-from sanne.infer.sinks import Vectors, id_lines, ids_path, vectors_table
+from sanne.infer.similar import unit_rows
+from sanne.infer.sinks import MARKER, Vectors, check_ids_path, id_lines, ids_path, is_marked, vectors_table
 from sanne.infer.vectors_file import VectorWriter, check_output
 from sanne.model.artifact import VECTORS, Artifact
 
@@ -35,6 +36,7 @@ ENDINGS: dict[str, tuple[str, ...]] = {
 }
 TABLE = "nodes"  # of a LanceDB database
 _COLUMNS = ("id", "embedding", "spread")  # of the vectors of a model folder
+_LANCEDB_COLUMNS = ("id", "vector", "spread")
 _ROWS_AT_ONCE = 10_000
 
 
@@ -68,15 +70,14 @@ def check_export(target: str, out: str | Path) -> Path:
     if target not in get_args(Target):
         raise InputError(f"unknown target {target!r}: choose one of {', '.join(get_args(Target))}")
     if target == "lancedb":
-        _lancedb()
-        if check_target(place, folder=True).is_dir() and any(p.suffix != ".lance" for p in place.iterdir()):
-            raise InputError(f"{place}: there are other files in this folder; choose an empty or a new one")
+        _check_database(place)
         return place
     if place.suffix.lower() not in ENDINGS[target]:
         raise InputError(f"cannot write {out} as {target}: give a name that ends in {' or '.join(ENDINGS[target])}")
     if target == "faiss":
         _faiss()
         check_target(place)
+        check_ids_path(place)
         return place
     return check_output(place)
 
@@ -104,8 +105,8 @@ def _vectors(batch: pa.Table, path: Path, dim: int) -> Vectors:
     kind = batch["embedding"].type
     if not is_numeric(kind) or not hasattr(kind, "value_type"):
         raise ModelFolderError(f"{path}: embeddings of {kind}, expected lists of numbers: fit again")
-    if any(column.null_count for column in batch.columns):
-        raise ModelFolderError(f"{path}: a row without id, embedding or spread: fit again")
+    if batch["id"].null_count or batch["embedding"].null_count:
+        raise ModelFolderError(f"{path}: a row without id or embedding: fit again")
     values = batch["embedding"].combine_chunks().flatten().to_numpy(zero_copy_only=False)
     if len(values) != len(batch) * dim:
         raise ModelFolderError(f"{path}: vectors of another size than the model's {dim}: fit again")
@@ -113,16 +114,50 @@ def _vectors(batch: pa.Table, path: Path, dim: int) -> Vectors:
     return Vectors(batch["id"].to_numpy(), values.astype(np.float32, copy=False).reshape(len(batch), dim), spread)
 
 
+def _check_database(place: Path) -> None:
+    """Refuse a folder that is not a LanceDB database, or whose table of our name is somebody else's."""
+    lancedb = _lancedb()
+    if not check_target(place, folder=True).is_dir():
+        return
+    tables = [path.name for path in place.iterdir() if not path.name.startswith(".part-")]
+    if foreign := sorted(name for name in tables if not name.endswith(".lance")):
+        raise InputError(f"{place}: there are other files in this folder ({foreign[0]}); choose an empty or a new one")
+    if _table_folder(place).name not in tables:
+        return
+    try:
+        schema = lancedb.connect(place).open_table(TABLE).schema
+    except Exception as error:  # LanceDB has no error of its own for a damaged table
+        raise InputError(f"{place}: its table {TABLE!r} cannot be read ({error}); choose another folder") from None
+    if not is_marked(schema) or schema.names != list(_LANCEDB_COLUMNS):
+        raise InputError(
+            f"{place}: its table {TABLE!r} is not as sanne writes it, so it is not replaced; "
+            "choose another folder, or rename that table"
+        )
+
+
 def _write_lancedb(path: Path, out: Path, dim: int) -> None:
+    """Make a database with one table, or add that table to a database; only our own older table is replaced."""
     ids = pq.read_schema(path).field("id").type
-    schema = pa.schema([("id", ids), ("vector", pa.list_(pa.float32(), dim)), ("spread", pa.float32())])
+    types = (ids, pa.list_(pa.float32(), dim), pa.float32())
+    schema = pa.schema(zip(_LANCEDB_COLUMNS, types, strict=True), metadata=MARKER)
 
     def batches() -> Iterator[pa.RecordBatch]:
         for part in _parts(path, dim):
-            yield from vectors_table(part).rename_columns(["id", "vector", "spread"]).cast(schema).to_batches()
+            yield from vectors_table(part).rename_columns(list(_LANCEDB_COLUMNS)).cast(schema).to_batches()
 
-    with replaced_folder(out) as folder:
-        _lancedb().connect(folder).create_table(TABLE, batches(), schema=schema)
+    if not out.is_dir():
+        with replaced_folder(out) as folder:
+            _lancedb().connect(folder).create_table(TABLE, batches(), schema=schema)
+        return
+    with replaced_folder(_table_folder(out)) as folder:
+        scratch = folder.with_name("database")
+        _lancedb().connect(scratch).create_table(TABLE, batches(), schema=schema)
+        folder.rmdir()
+        _table_folder(scratch).rename(folder)
+
+
+def _table_folder(database: Path) -> Path:
+    return database / f"{TABLE}.lance"
 
 
 def _write_faiss(path: Path, out: Path, dim: int) -> None:
@@ -132,8 +167,7 @@ def _write_faiss(path: Path, out: Path, dim: int) -> None:
         with ids_part.open("w", encoding="utf-8") as names:
             for rows in _parts(path, dim):
                 names.writelines(id_lines(rows.node_ids))
-                lengths = np.linalg.norm(rows.vectors, axis=1, keepdims=True)
-                index.add(np.ascontiguousarray(rows.vectors / np.maximum(lengths, 1e-12)))
+                index.add(np.ascontiguousarray(unit_rows(rows.vectors)))
         faiss.write_index(index, str(part))
 
 

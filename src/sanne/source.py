@@ -5,9 +5,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+import pyarrow as pa
+
 from sanne.datasets import CATALOG
 from sanne.errors import InputError
 from sanne.graph.csr import Graph
+from sanne.graph.formats.ids import control_problem, row_with_control_character
 from sanne.graph.formats.typed_tables import open_parquet
 from sanne.graph.load import load_graph
 from sanne.graph.store import is_graph_folder
@@ -98,12 +101,14 @@ def read_node_list(path: Path) -> list[Any]:
     if path.suffix == ".parquet":
         return _read_id_column(path)
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; write one node id a line into it") from None
     except (UnicodeDecodeError, OSError) as error:
         raise InputError(f"{path}: not readable as UTF-8 text ({error})") from None
-    ids = [line.strip() for line in lines if line.strip()]
+    stripped = [line.strip() for line in lines]
+    _refuse_control_characters(pa.array(stripped), f"{path}, line")
+    ids = [line for line in stripped if line]
     if not ids:
         raise InputError(f"{path}: no node ids in it; write one a line, or leave --nodes out for all nodes")
     return ids
@@ -113,10 +118,17 @@ def _read_id_column(path: Path) -> list[Any]:
     table = open_parquet(path)
     if "id" not in table.columns:
         raise InputError(f"{path}: no column 'id'; found {', '.join(table.columns) or 'none'}")
-    ids: list[Any] = table.read(["id"])["id"].to_pylist()
+    column = table.read(["id"])["id"]
+    _refuse_control_characters(column, f"{path}, row")
+    ids: list[Any] = column.to_pylist()
     if not ids:
         raise InputError(f"{path}: no node ids in it; leave --nodes out for all nodes")
     return ids
+
+
+def _refuse_control_characters(ids: Any, place: str) -> None:
+    if pa.types.is_string(ids.type) and (row := row_with_control_character(ids)) is not None:
+        raise InputError(f"{place} {row + 1}: {control_problem(ids[row].as_py())}")
 
 
 def _absolute(source: str) -> str:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,8 +16,6 @@ from sanne.cli.commands import app
 from sanne.config import ServeConfig, setting_names
 
 ROOT = Path(__file__).parents[2]
-CHROMIUM = shutil.which("chromium")
-EVERYTHING = os.environ.get("SANNE_DOCS") == "all"
 THREAD = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+")
 
 
@@ -110,16 +107,15 @@ def test_the_reference_is_complete(site: Path) -> None:
     assert "&gt;&gt;&gt;" not in text
 
 
-@pytest.mark.skipif(not EVERYTHING, reason="make docs looks at the site in a browser")
-@pytest.mark.skipif(CHROMIUM is None, reason="the site is looked at in Debian's chromium: apt install chromium")
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
-def test_in_a_browser(site: Path, pages: dict[Path, _Page], scheme: str, width: int) -> None:
+def test_in_a_browser(site: Path, pages: dict[Path, _Page], chromium: str, scheme: str, width: int) -> None:
     """No page is wider than the window, and none asks for anything beyond the folder."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)  # type: ignore[arg-type]
         asked: list[str] = []
         context.on("request", lambda request: asked.append(request.url))

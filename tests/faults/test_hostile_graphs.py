@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
-from hostile_graphs import WAYS, Described, as_built, described
+from hostile_graphs import ODD_IDS, WAYS, Described, as_built, described
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from valid_files import SETTINGS
@@ -22,6 +22,7 @@ from sanne.errors import InputError, SanneError
 from sanne.estimator import SANNE
 from sanne.graph.build import build_graph
 from sanne.graph.csr import Graph
+from sanne.graph.formats.ids import control_character
 from sanne.graph.load import load_graph
 
 Record = Callable[..., None]
@@ -71,6 +72,7 @@ def test_whatever_is_read_is_a_graph_or_an_error_that_names_the_place(way: str, 
             outcomes["refused"] += 1
             return
         outcomes["read"] += 1
+        assert not any(control_character(str(node_id)) for node_id in found.node_ids.tolist())
         assert found.num_nodes <= max(len(graph.ids), 1) or way in ("arrays", "edge list")
         assert (found.indices >= 0).all()
         assert found.features is None or np.isfinite(_values(found.features)).all()
@@ -81,6 +83,18 @@ def test_whatever_is_read_is_a_graph_or_an_error_that_names_the_place(way: str, 
     read()
     record("odd graphs read from files, tables and objects", times=sum(outcomes.values()))
     assert outcomes["read"] > 0, outcomes
+
+
+@pytest.mark.parametrize("way", [*(way for way in WAYS if way not in ("scipy", "PyG")), "built"])
+def test_every_odd_id_with_a_control_character_is_refused_by_name(way: str, tmp_path: Path) -> None:
+    """Line breaks, zero bytes and their kind; in an edge list a line break is the end of an edge."""
+    bad = [text for text in ODD_IDS if control_character(text.strip())]
+    assert {"line\nbreak", "cr\rhere", "tab\there", "\x00", "\x7f"} <= set(bad)
+    for text in bad:
+        graph = Described(["a", "b", text], [(0, 1), (1, 2)], None, None, None)
+        with pytest.raises(InputError) as caught:
+            (WAYS | {"built": as_built})[way](graph, tmp_path)
+        refused(caught.value, PLACE if way == "edge list" else "has the control character U")
 
 
 def _values(features: Any) -> Any:

@@ -128,11 +128,8 @@ def test_killed_fits_end_as_if_nothing_had_happened(
         assert min(tried[CHECKPOINT], tried[MODEL]) >= 3, "too few kills were inside a save"
 
 
-def test_killed_through_the_command_line(
-    undisturbed: Undisturbed, tmp_path: Path, record: Record, thorough: bool
-) -> None:
-    if not thorough:
-        pytest.skip("make faults does this: every start takes seconds")
+@pytest.mark.slow  # every start takes seconds
+def test_killed_through_the_command_line(undisturbed: Undisturbed, tmp_path: Path, record: Record) -> None:
     chance = random.Random(1)
     fit = Fit(tmp_path, undisturbed.folder, over_older=True)
     program = [sys.executable, "-m", "sanne", *fit_arguments("model"), "--resume"]

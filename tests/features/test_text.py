@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
-from sanne.features.text import TfidfSVD, count_words, words
+from sanne.features.text import TfidfSVD, count_words, word_counter, word_counts, words
 from sanne.graph.csr import Graph
 
 TEXTS = ["Graphs and graphs of words", "words, words, trees", "", "x", "trees have leaves", "graphs have trees"]
@@ -39,8 +39,18 @@ def test_words_are_runs_of_two_or_more_letters_in_lower_case() -> None:
 
 
 def test_the_vocabulary_is_the_most_frequent_words_in_order() -> None:
-    assert count_words(TEXTS, 100) == ["and", "graphs", "have", "leaves", "of", "trees", "words"]
-    assert count_words(TEXTS, 3) == ["graphs", "trees", "words"]
+    assert count_words(TEXTS, 100)[0] == ["and", "graphs", "have", "leaves", "of", "trees", "words"]
+    assert count_words(TEXTS, 3)[0] == ["graphs", "trees", "words"]
+
+
+@pytest.mark.parametrize("max_words", [100, 3])
+def test_the_counts_of_fit_are_those_that_the_vocabulary_gives(max_words: int) -> None:
+    vocabulary, counts = count_words(TEXTS, max_words)
+    again = word_counts(with_texts(TEXTS), None, word_counter(vocabulary))
+    for part in ("data", "indices", "indptr"):
+        assert np.array_equal(getattr(counts, part), getattr(again, part))
+    assert counts.dtype == again.dtype
+    assert counts.shape == again.shape
 
 
 def test_vectors_are_the_projection_of_tfidf_rows_by_hand() -> None:

@@ -49,6 +49,31 @@ def write(table: pa.Table, path: Path) -> Path:
     return path
 
 
+@pytest.mark.parametrize("ids", ["counting", "text"])
+def test_how_often_a_file_is_opened_does_not_depend_on_its_columns(
+    ids: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Path] = []
+    for owner, name in ((pyarrow.csv, "open_csv"), (pyarrow.csv, "read_csv"), (Path, "open")):
+        original = getattr(owner, name)
+
+        def counted(path: Any, *args: Any, _original: Any = original, **options: Any) -> Any:
+            opened.append(path)
+            return _original(path, *args, **options)
+
+        monkeypatch.setattr(owner, name, counted)
+    edges = write(pa.table({"src": IDS[ids], "dst": IDS[ids][::-1]}), tmp_path / "edges.csv")
+    times = []
+    for width in (1, 60):
+        columns = {f"feature {number}": [0.5] * len(IDS[ids]) for number in range(width)}
+        nodes = write(pa.table({"id": IDS[ids], **columns}), tmp_path / f"nodes {width}.csv")
+        graph = build_graph(edges, tmp_path / f"{width}.graph", node_table=nodes)
+        assert graph.features is not None
+        assert graph.features.shape == (len(IDS[ids]), width)
+        times.append(opened.count(nodes))
+    assert times[0] == times[1] <= 20
+
+
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_the_folder_is_the_graph_that_the_reader_gives(data: st.DataObject) -> None:

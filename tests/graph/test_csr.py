@@ -167,3 +167,13 @@ def test_a_graph_without_edges_is_a_graph() -> None:
     graph = Graph.from_edges([], [], node_ids=["a", "b"])
     assert graph.num_edges == 0
     assert graph.indptr.tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("direction", ["along", "against", "both"])
+def test_the_arcs_that_a_graph_keeps_cannot_be_changed(direction: str) -> None:
+    graph = Graph.from_edges([0, 1], [1, 2], [1.0, 2.0], node_ids=[0, 1, 2], directed=True)
+    arcs = graph.adjacency(direction)  # type: ignore[arg-type]
+    for array in (arcs.indptr, arcs.indices, arcs.weights):
+        assert array is not None
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 0

@@ -21,7 +21,7 @@ from sanne.cli import main
 from sanne.errors import InputError, MissingExtraError
 from sanne.estimator import SANNE
 from sanne.infer import ray_engine
-from sanne.infer.ray_engine import Job, as_parquet, check_ray_output, embed_with_ray
+from sanne.infer.ray_engine import Embedder, Job, as_parquet, check_ray_output, embed_with_ray
 from sanne.infer.vectors_file import read_vectors
 
 GRAPH = planted_graph(size=300)  # 900 nodes
@@ -109,6 +109,30 @@ def test_killed_workers_cost_no_vector(fitted: tuple[SANNE, Path], tmp_path: Pat
 
 
 @pytest.mark.usefixtures("local_ray")
+def test_every_batch_of_an_actor_gives_the_vectors_of_the_local_engine(
+    fitted: tuple[SANNE, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, folder = fitted
+    monkeypatch.setattr(ray_engine, "_NODES_AT_ONCE", 150)  # six batches, each of 150 * 8 walks * 5 > 900 positions
+    assert sanne_embed(monkeypatch, folder / "model", "--workers", 1, "--out", tmp_path / "v.parquet") == 0
+    found, expected = read_vectors(tmp_path / "v.parquet"), model.embed(GRAPH)
+    assert found.node_ids.tolist() == GRAPH.node_ids.tolist()
+    np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-5)
+    np.testing.assert_allclose(found.spread, expected.spread, atol=1e-5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("recipe", ["best", "paper"])  # with visit weights and without
+def test_an_actor_gives_the_same_vectors_again(recipe: str, tmp_path: Path) -> None:
+    model = SANNE(recipe, settings=TINY | SETTINGS | {"features": "given"}, progress=False).fit(GRAPH)
+    model.save(tmp_path / "model")
+    actor = Embedder(Job(tmp_path / "model", lambda: GRAPH, tmp_path / "nodes.parquet"))
+    ids = pa.table({"id": GRAPH.node_ids[:150]})
+    first, second = (actor(ids)["embedding"].combine_chunks().flatten().to_numpy() for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+    np.testing.assert_allclose(first, model.transform(GRAPH, nodes=ids["id"].to_pylist()).ravel(), atol=1e-5)
+
+
+@pytest.mark.usefixtures("local_ray")
 def test_an_error_in_a_worker_is_one_line_and_nothing_is_written(
     fitted: tuple[SANNE, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -137,6 +161,24 @@ def test_a_place_that_cannot_be_written_is_refused(tmp_path: Path, name: str) ->
     (tmp_path / "mine" / "thesis.txt").touch()
     with pytest.raises(InputError):
         check_ray_output(tmp_path / name)
+
+
+def test_a_folder_of_somebody_elses_parquet_files_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "sales").mkdir()
+    pq.write_table(pa.table({"id": ["a"], "price": [1.5]}), tmp_path / "sales" / "2024.parquet")
+    with pytest.raises(InputError, match=r"2024\.parquet is not a file of vectors that sanne wrote"):
+        check_ray_output(tmp_path / "sales")
+
+
+@pytest.mark.usefixtures("local_ray")
+def test_a_folder_of_vectors_is_replaced(
+    fitted: tuple[SANNE, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "nodes.txt").write_text("p7\np8\n", encoding="utf-8")
+    options = ["--workers", 1, "--nodes", tmp_path / "nodes.txt", "--out", tmp_path / "folder"]
+    for _ in range(2):
+        assert sanne_embed(monkeypatch, fitted[1] / "model", *options) == 0
+    assert sorted(pq.read_table(tmp_path / "folder")["id"].to_pylist()) == ["p7", "p8"]
 
 
 def test_a_list_of_nodes_that_is_no_list_is_refused(fitted: tuple[SANNE, Path], tmp_path: Path) -> None:

@@ -48,3 +48,19 @@ def test_bad_questions_are_refused() -> None:
         most_similar(IDS, VECTORS, VECTORS[0], 0)
     with pytest.raises(InputError, match="3 numbers, the vectors have 2"):
         most_similar(IDS, VECTORS, np.ones(3, np.float32), 1)
+    with pytest.raises(InputError, match="not finite"):
+        most_similar(IDS, VECTORS, np.array([np.inf, 1], np.float32), 1)
+
+
+@pytest.mark.parametrize("query_size", [1e-30, 1.0, 1e37])
+@pytest.mark.parametrize("size", [1e-30, 1.0, 1e37])
+def test_cosines_do_not_depend_on_how_large_the_numbers_are(size: float, query_size: float) -> None:
+    vectors = VECTORS * np.float32(size)
+    found = most_similar(IDS, vectors, np.array([1, 0.1], np.float32) * np.float32(query_size), 5)
+    assert [name for name, _ in found] == ["east", "north-east", "north", "nowhere", "west"]
+    expected = most_similar(IDS, VECTORS, np.array([1, 0.1], np.float32), 5)
+    np.testing.assert_allclose([score for _, score in found], [score for _, score in expected], atol=1e-6)
+
+
+def test_a_query_beyond_single_precision_finds_its_neighbours() -> None:
+    assert most_similar(IDS, VECTORS, np.array([1e300, 0.0]), 1) == [("east", pytest.approx(1.0))]

@@ -1,9 +1,11 @@
 """Vectors survive every file format, and bad files and places are refused with a remedy."""
 
+import csv
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -221,3 +223,31 @@ def test_word2vec_text_compares_ids_over_all_parts(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'a b' and 'a_b' would both"):
         write()
     assert list(tmp_path.iterdir()) == []
+
+
+ODD_IDS = ["=cmd|' /C calc'!A0", "@SUM(A1)", "+1+1", "-x", "\tx", "'=x", "''-1", "'quoted", "-5", "+1.5e3", "a=b", "a"]
+
+
+def test_no_id_of_a_csv_file_is_a_formula_and_all_come_back(tmp_path: Path) -> None:
+    path = tmp_path / "v.csv"
+    write_vectors(path, ODD_IDS, np.ones((len(ODD_IDS), 2), np.float32))
+    assert read_vectors(path).node_ids.tolist() == ODD_IDS
+    with path.open(newline="") as file:
+        cells = [row[0] for row in csv.reader(file)][1:]
+    assert [cell for cell in cells if cell[0] in "=+-@\t\r\n"] == ["-5", "+1.5e3"]  # numbers
+    assert cells[-4:] == ODD_IDS[-4:]
+
+
+def test_integer_ids_of_a_csv_file_stay_numbers(tmp_path: Path) -> None:
+    write_vectors(tmp_path / "v.csv", [-5, 7], np.ones((2, 2), np.float32))
+    assert "'" not in (tmp_path / "v.csv").read_text()
+    assert read_vectors(tmp_path / "v.csv").node_ids.tolist() == [-5, 7]
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+def test_a_missing_spread_is_null_in_files_and_not_a_number_in_arrays(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"v{ending}"
+    write_vectors(path, ["a", "b"], np.ones((2, 2), np.float32), [0.5, np.nan])
+    frame = pl.read_parquet(path) if ending == ".parquet" else pl.read_csv(path)
+    assert frame["spread"].to_list() == [0.5, None]
+    np.testing.assert_array_equal(read_vectors(path).spread, [0.5, np.nan])  # type: ignore[arg-type]

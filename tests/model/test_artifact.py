@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+import os
 import shutil
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,10 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from planted import planted_graph, tiny_config
+from sanne.device import available_cores
 from sanne.errors import InputError, ModelFolderError
 from sanne.infer.embed import embed
+from sanne.model import artifact as artifact_module
 from sanne.model.artifact import Artifact, check_model_target
 from sanne.model.card import model_card
 from sanne.train.fit import fit_model
@@ -98,6 +102,22 @@ DAMAGE: dict[str, Callable[[Path], Any]] = {
         edit_header(lambda h: h.update(sha256={}))(f),
         (f / "model.safetensors").unlink(),
     ),
+    "no checksums": edit_header(lambda h: h.update(sha256={})),
+    "no checksum of the features": edit_header(lambda h: h["sha256"].pop("features.json")),
+    "vectors without a checksum": lambda f: (f / "vectors.parquet").write_bytes(b"PAR1"),
+    "weights a pipe": lambda f: ((f / "model.safetensors").unlink(), os.mkfifo(f / "model.safetensors")),
+    "features a pipe": lambda f: ((f / "features.json").unlink(), os.mkfifo(f / "features.json")),
+    "config a pipe": lambda f: ((f / "config.json").unlink(), os.mkfifo(f / "config.json")),
+    "vectors a pipe": lambda f: os.mkfifo(f / "vectors.parquet"),
+    "weights a device": lambda f: (
+        (f / "model.safetensors").unlink(),
+        (f / "model.safetensors").symlink_to("/dev/zero"),
+    ),
+    "a link to nothing": lambda f: ((f / "features.json").unlink(), (f / "features.json").symlink_to(f / "nothing")),
+    "a huge config": lambda f: os.truncate(f / "config.json", 2**40),
+    "an array too many": edit_tensors(lambda t: t.update({"features/more": torch.ones(1)})),
+    "a tensor of no part": edit_tensors(lambda t: t.update({"more": torch.ones(1)})),
+    "weights of double precision": edit_tensors(lambda t: t.update({"features/mean": t["features/mean"].double()})),
     "empty config": lambda f: (f / "config.json").write_text(""),
     "config cut": lambda f: (f / "config.json").write_bytes((f / "config.json").read_bytes()[:-20]),
     "config not UTF-8": lambda f: (f / "config.json").write_bytes(b"\xff\xfe{}"),
@@ -153,6 +173,48 @@ def test_a_damaged_folder_is_refused_by_name(folder: Path, damage: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["model/more", "features/more", "more"])
+def test_a_tensor_that_does_not_belong_is_refused_unread(
+    folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The file claims another 6 GB, which are a hole and take no room on the disk."""
+    path = folder / "model.safetensors"
+    content = path.read_bytes()
+    length = struct.unpack("<Q", content[:8])[0]
+    header = json.loads(content[8 : 8 + length])
+    data = content[8 + length :]
+    numbers = 6 * 2**30 // 4
+    header[name] = {"dtype": "F32", "shape": [numbers], "data_offsets": [len(data), len(data) + 4 * numbers]}
+    raw = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(raw)) + raw + data)
+    os.truncate(path, 8 + len(raw) + len(data) + 4 * numbers)
+    for reader in ("read_tensors", "digest_of"):
+        whole = getattr(artifact_module, reader)
+
+        def checked(file: Path, whole: Any = whole) -> Any:
+            assert file.name != "model.safetensors", "the tensors were read"
+            return whole(file)
+
+        monkeypatch.setattr(artifact_module, reader, checked)
+    with pytest.raises(ModelFolderError, match=str(folder)):
+        Artifact.read(folder)
+
+
+def test_links_to_regular_files_are_read(folder: Path, tmp_path: Path) -> None:
+    shutil.move(folder / "model.safetensors", tmp_path / "weights")
+    (folder / "model.safetensors").symlink_to(tmp_path / "weights")
+    Artifact.read(folder)
+
+
+def test_threads_of_a_model_are_capped_to_the_cores(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edit_header(lambda h: h["settings"]["train"].update(threads=3000))(folder)
+    asked: list[int] = []
+    monkeypatch.setattr(torch, "set_num_threads", asked.append)
+    embed(Artifact.read(folder), GRAPH)
+    assert asked
+    assert max(asked) <= max(available_cores(), torch.get_num_threads())
+
+
 def test_a_table_of_another_number_of_nodes_is_refused(artifact: Artifact, folder: Path) -> None:
     for count in (59, 0, -1, -16, 10**15):
         edit_header(lambda h, count=count: h.update(num_nodes=count))(folder)  # type: ignore[misc]
@@ -174,7 +236,7 @@ def test_any_flipped_byte_is_found(folder: Path, name: str) -> None:
         changed = bytearray(original)
         changed[place] ^= 0x10
         (folder / name).write_bytes(changed)
-        with pytest.raises(ModelFolderError, match="checksum"):
+        with pytest.raises(ModelFolderError, match="damaged"):
             Artifact.read(folder)
 
 

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from planted import TINY, planted_graph
 from sanne import SANNE
-from sanne.errors import SanneError
 from sanne.graph.csr import Graph
+from sanne.serve.answers import Result
 from sanne.serve.engine import Engine
 from sanne.serve.nodes import Answer, NewNode
 
@@ -61,9 +61,9 @@ def embed_one(engine: Engine, node: NewNode, **asked: int) -> Answer:
     return only(engine.embed([[node]], explain=[asked.get("explain", 0)], similar=[asked.get("similar", 0)]))
 
 
-def only(results: list[list[Answer] | SanneError]) -> Answer:
+def only(results: list[Result]) -> Answer:
     (result,) = results
-    if isinstance(result, SanneError):
+    if isinstance(result, Exception):
         raise result
     return result[0]
 

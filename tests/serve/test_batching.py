@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -10,6 +9,21 @@ import pytest
 
 from sanne.serve.batching import BatchReport, Kind, Worker
 from sanne.serve.refusals import Refusal
+
+
+class Clock:
+    """Time that passes when it is told to, so that busy cores change nothing."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def pass_for_each(self, payloads: Sequence[Any]) -> list[Any]:
+        """Slow work: 0.2 seconds for each request."""
+        self.now += 0.2 * len(payloads)
+        return list(payloads)
 
 
 class Gate:
@@ -60,6 +74,25 @@ def test_what_waits_is_computed_together_up_to_the_limit() -> None:
     assert [(report.requests, report.nodes) for report in reports] == [(1, 1), (4, 4), (2, 2)]
 
 
+def test_on_a_slow_machine_fewer_are_computed_together() -> None:
+    gate, clock = Gate(), Clock()
+    slow = Kind("slow", clock.pass_for_each)
+    kind = Kind("work", gate)
+
+    async def test(worker: Worker) -> None:
+        await worker.run(slow, 0)
+        first = asyncio.create_task(worker.run(kind, 0))
+        await entered(gate)
+        clock.now += 0.2  # so that a node of this kind takes 0.2 seconds at least, of which 0.25 are allowed
+        others = [asyncio.create_task(worker.run(kind, n)) for n in (1, 2)]
+        await asyncio.sleep(0.01)
+        gate.open.set()
+        await asyncio.gather(first, *others, return_exceptions=True)
+
+    with_worker(test, clock=clock, max_seconds=1.0)
+    assert [1, 2] not in gate.batches
+
+
 def test_kinds_are_not_mixed_and_some_are_never_shared() -> None:
     gate, other, alone = Gate(), Gate(), Gate()
     other.open.set()
@@ -104,23 +137,100 @@ def test_a_full_queue_refuses_and_says_when_to_come_back() -> None:
 
 
 def test_a_queue_that_would_take_too_long_refuses_too() -> None:
-    gate = Gate()
-    slow = Kind("slow", lambda payloads: [time.sleep(0.2) for _ in payloads])
+    gate, clock = Gate(), Clock()
+    slow = Kind("slow", clock.pass_for_each)
     kind = Kind("work", gate)
 
     async def test(worker: Worker) -> None:
         await worker.run(slow, 0)  # so that it knows how long a node takes
         first = asyncio.create_task(worker.run(kind, 0))
         await entered(gate)
-        waiting = [asyncio.create_task(worker.run(kind, n)) for n in (1, 2)]
+        waiting = asyncio.create_task(worker.run(kind, 1, size=500))
         await asyncio.sleep(0.01)
         with pytest.raises(Refusal) as refused:
-            await worker.run(kind, 3)
+            await worker.run(kind, 2)
         assert refused.value.status == 429
         gate.open.set()
-        assert await asyncio.gather(first, *waiting) == [0, 10, 20]
+        assert await asyncio.gather(first, waiting) == [0, 10]
 
-    with_worker(test, max_seconds=0.3)
+    with_worker(test, clock=clock, max_queue=1000, max_seconds=60.0)
+
+
+def test_what_is_being_computed_counts_as_waiting_time() -> None:
+    gate, clock = Gate(), Clock()
+    slow = Kind("slow", clock.pass_for_each)
+
+    async def test(worker: Worker) -> None:
+        await worker.run(slow, 0)
+        first = asyncio.create_task(worker.run(Kind("work", gate), 0, size=500))
+        await entered(gate)
+        assert worker.waiting == 0
+        with pytest.raises(Refusal) as refused:
+            await worker.run(slow, 1)
+        assert refused.value.status == 429
+        assert refused.value.retry_after is not None
+        assert refused.value.retry_after > 30
+        gate.open.set()
+        await first
+        await worker.run(slow, 1)  # it is over, however long it was thought to take
+
+    with_worker(test, clock=clock, max_queue=1000)
+
+
+def test_a_quick_kind_says_nothing_of_a_slow_one() -> None:
+    gate, clock = Gate(), Clock()
+    slow = Kind("slow", clock.pass_for_each)
+    quick = Kind("quick", list)
+
+    async def test(worker: Worker) -> None:
+        await worker.run(slow, 0)
+        for n in range(50):
+            await worker.run(quick, n)
+        first = asyncio.create_task(worker.run(Kind("work", gate), 0))
+        await entered(gate)
+        waiting = asyncio.create_task(worker.run(slow, 1, size=500))
+        await asyncio.sleep(0.01)
+        with pytest.raises(Refusal):
+            await worker.run(quick, 2)
+        gate.open.set()
+        await asyncio.gather(first, waiting)
+
+    with_worker(test, clock=clock, max_queue=1000)
+
+
+def test_a_request_whose_turn_comes_too_late_is_refused_and_not_computed() -> None:
+    gate, clock = Gate(), Clock()
+    kind = Kind("work", gate)
+
+    async def test(worker: Worker) -> None:
+        first = asyncio.create_task(worker.run(kind, 0))  # nothing is known yet of how long it will take
+        await entered(gate)
+        late = [asyncio.create_task(worker.run(kind, n)) for n in (1, 2)]
+        await asyncio.sleep(0.01)
+        clock.now += 0.3
+        gate.open.set()
+        assert await first == 0
+        for refused in await asyncio.gather(*late, return_exceptions=True):
+            assert isinstance(refused, Refusal)
+            assert refused.status == 429
+            assert refused.retry_after is not None
+        assert worker.waiting == 0
+
+    with_worker(test, clock=clock, max_seconds=0.2)
+    assert gate.batches == [[0]]
+
+
+def test_after_some_work_it_says_once_that_it_is_idle() -> None:
+    idle = threading.Semaphore(0)
+
+    async def test(worker: Worker) -> None:
+        await worker.run(Kind("good", list), 1)
+        assert await asyncio.to_thread(idle.acquire, timeout=10)
+        assert not await asyncio.to_thread(idle.acquire, timeout=0.1)
+        assert await worker.run(Kind("good", list), 2) == 2
+        assert await asyncio.to_thread(idle.acquire, timeout=10)
+
+    with_worker(test, idle=idle.release, idle_seconds=0.02)
 
 
 def test_an_error_of_one_request_is_not_another_ones() -> None:

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import httpx
 import pytest
@@ -71,6 +72,81 @@ def test_a_body_without_length_that_never_ends(server: RunningServer) -> None:
                 sent += len(chunk)
         assert sent < 100 * 2**20  # it was cut off, and not by us
         is_served(server)
+
+
+def memory_of(server: RunningServer) -> int:
+    """Bytes of memory that the server holds."""
+    status = Path(f"/proc/{server.process.pid}/status").read_text(encoding="ascii")
+    return int(status.partition("VmRSS:")[2].split()[0]) * 1024
+
+
+@pytest.mark.parametrize(
+    ("start", "endless"),
+    [
+        (b"0\r\n", b"X-More: " + b"x" * 1000 + b"\r\n"),
+        (b"0\r\nX-More: ", b"x" * 1000),
+        (b"1;x=", b"y" * 1000),
+        (b"", b"1\r\n \r\n" * 100),
+    ],
+    ids=["trailers", "one trailer", "chunk extension", "small chunks"],
+)
+@pytest.mark.parametrize("method", [b"POST", b"GET"])
+def test_every_byte_of_a_request_is_counted(server: RunningServer, method: bytes, start: bytes, endless: bytes) -> None:
+    before = memory_of(server)
+    with connect(server) as client:
+        client.sendall(HEAD.replace(b"POST", method) + b"Transfer-Encoding: chunked\r\n\r\n" + start)
+        sent, part = 0, endless * 64
+        with contextlib.suppress(OSError):
+            while sent < 256 * 2**20:
+                client.sendall(part)
+                sent += len(part)
+        assert sent < 64 * 2**20  # it was cut off, and not by us
+    assert memory_of(server) - before < 64 * 2**20
+    is_served(server)
+
+
+def test_a_request_of_too_many_bytes_is_told_so(server: RunningServer) -> None:
+    with connect(server) as client:
+        client.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n")
+        for _ in range(3 * 2**10):  # 3 MiB, where 2 is the limit
+            client.sendall(b"X-More: " + b"x" * 1014 + b"\r\n")
+        assert answer_of(client) == (413, "body_too_large")
+    is_served(server)
+
+
+def test_trailers_are_not_headers(server: RunningServer) -> None:
+    body = json.dumps(NODE).encode()
+    chunked = f"{len(body):x}\r\n".encode() + body + b"\r\n0\r\n"
+    for missing, code in ((b"Host: localhost\r\n", "wrong_host"), (b"Content-Type: application/json\r\n", "invalid")):
+        head = HEAD.replace(missing, b"") + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+        with connect(server) as client:
+            client.sendall(head + chunked + missing + b"\r\n")
+            assert answer_of(client)[1] == code
+    with connect(server) as client:  # harmless ones are no reason to refuse
+        client.sendall(
+            HEAD + b"Connection: close\r\nTransfer-Encoding: chunked\r\n\r\n" + chunked + b"X-Sum: 1\r\n\r\n"
+        )
+        assert client.recv(12) == b"HTTP/1.1 200"
+
+
+@pytest.mark.parametrize("size", [40_000, 60_000, 200_000])
+def test_a_large_head_that_arrives_at_once(server: RunningServer, size: int) -> None:
+    with connect(server) as client:
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Large: " + b"x" * size + b"\r\n\r\n")
+        assert answer_of(client) == (431, "head_too_large")
+    with connect(server) as client:
+        many = b"".join(b"X-%d: y\r\n" % number for number in range(size // 10))
+        client.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + many + b"\r\n")
+        assert answer_of(client) == (431, "head_too_large")
+    is_served(server)
+
+
+def test_a_bad_request_behind_a_good_one_does_not_take_its_answer(server: RunningServer) -> None:
+    body = json.dumps(NODE).encode()
+    with connect(server) as client:
+        client.sendall(HEAD + f"Content-Length: {len(body)}\r\n\r\n".encode() + body + b"GARBAGE\r\n\r\n")
+        assert client.recv(12) == b"HTTP/1.1 200"
+    is_served(server)
 
 
 def test_a_body_that_is_too_large_is_told_so(server: RunningServer) -> None:

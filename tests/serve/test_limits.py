@@ -197,6 +197,37 @@ def test_only_its_own_names_are_answered() -> None:
     asyncio.run(asyncio.wait_for(main(), 5))
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),  # no browser
+        ({"origin": "http://localhost:8080"}, 200),
+        ({"origin": "https://localhost:8080"}, 200),  # a proxy has ended TLS
+        ({"origin": "http://localhost:3000"}, 403),
+        ({"origin": "https://evil.example"}, 403),
+        ({"origin": "null"}, 403),
+        ({"sec-fetch-site": "same-origin"}, 200),
+        ({"sec-fetch-site": "none"}, 200),
+        ({"sec-fetch-site": "same-site"}, 403),
+        ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-origin", "origin": "https://graph.example"}, 200),  # a proxy has changed the host
+        ({"sec-fetch-site": "cross-site", "origin": "http://localhost:8080"}, 403),
+    ],
+    ids=str,
+)
+def test_pages_of_other_origins_change_nothing(headers: dict[str, str], status: int) -> None:
+    async def main() -> None:
+        guard, _ = make_guard()
+        headers["host"] = "localhost:8080"
+        for method in ("POST", "PUT", "DELETE"):
+            client = await Client(guard, method=method, headers=headers).send([b""])
+            assert client.status == status
+            assert status == 200 or client.error["code"] == "foreign_origin"
+        assert (await Client(guard, method="GET", headers=headers).send([])).status == 200
+
+    asyncio.run(asyncio.wait_for(main(), 5))
+
+
 def test_few_are_refused_at_once_and_many_one_after_the_other() -> None:
     async def check() -> None:
         loop = asyncio.get_running_loop()

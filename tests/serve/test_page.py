@@ -1,11 +1,10 @@
-"""The page in a real browser, Debian's Chromium, against a running server: what a visitor does, and sees.
+"""The page in a real browser against a running server: what a visitor does, and sees.
 
 SANNE_PAGE_PICTURE names a file for a picture of the page on Cora.
 """
 
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,15 +17,10 @@ from running_server import RunningServer, fit_and_save
 from planted import TINY
 from sanne.graph.csr import Graph
 
-CHROMIUM = shutil.which("chromium")
 PICTURE = os.environ.get("SANNE_PAGE_PICTURE")
 WAIT = 60_000  # milliseconds, on cores that are busy with other things
 TOPICS = ("graph walks nodes edges", "protein cells folding genes", "market prices trade money")
 SIZE = 20
-
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="the page is tested in Debian's chromium: apt install chromium"
-)
 
 
 def papers() -> Graph:
@@ -56,11 +50,11 @@ def site(served: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser(chromium: str) -> Iterator[Browser]:
     quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
     drawing = ["--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", *quiet, *drawing])
+        launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", *quiet, *drawing])
         yield launched
         launched.close()
 
@@ -303,8 +297,9 @@ def test_a_server_that_is_gone_is_said_so(browser: Browser, served: Path, tmp_pa
         visit.context.close()
 
 
-@pytest.mark.skipif(PICTURE is None, reason="set SANNE_PAGE_PICTURE=docs/page.png to take a picture of the page")
+@pytest.mark.slow
 def test_a_picture_for_the_docs(browser: Browser, cora: Graph, tmp_path: Path) -> None:
+    picture = Path(PICTURE or tmp_path / "page.png")
     model = fit_cora(tmp_path)
     with RunningServer(model, tmp_path / "store") as server:
         visit = Visit(browser, server.url, viewport={"width": 1280, "height": 800})
@@ -318,9 +313,10 @@ def test_a_picture_for_the_docs(browser: Browser, cora: Graph, tmp_path: Path) -
         expect(page.locator(".verdict")).to_be_visible(timeout=WAIT)
         page.mouse.move(640, 20)
         page.wait_for_timeout(1500)
-        page.screenshot(path=str(PICTURE))
+        page.screenshot(path=str(picture))
         visit.context.close()
         assert visit.faults == []
+    assert picture.stat().st_size > 10_000
 
 
 def fit_cora(folder: Path) -> Path:

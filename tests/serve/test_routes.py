@@ -122,6 +122,24 @@ def test_any_id_can_be_asked_for(client: httpx.Client, id: str) -> None:
     assert client.delete(f"/v1/nodes/{path}").json()["id"] == id
 
 
+@pytest.mark.parametrize("id", ["a\nb", "a\r", "\x00", "tab\t", "\x1b[31m", "\x7f", "next\x85line"])
+def test_ids_with_control_characters_are_refused(client: httpx.Client, id: str) -> None:
+    before = client.get("/readyz").json()
+    for path, body, field in (
+        ("/v1/nodes", {"nodes": [node(id=id)]}, "nodes[0].id"),
+        ("/v1/embed", {"nodes": [node(id=id)]}, "nodes[0].id"),
+        ("/v1/nodes", {"nodes": [node(links=[id])]}, "nodes[0].links[0]"),
+        ("/v1/edges", {"edges": [{"src": "p0", "dst": id}]}, "edges[0].dst"),
+    ):
+        refused = error(client.post(path, json=body), 422)
+        assert refused["field"] == field
+        assert "control character" in refused["message"]
+    for path in ("nodes", "similar"):
+        assert "control character" in error(client.get(f"/v1/{path}/{quote(id, safe='')}"), 422)["message"]
+    assert "control character" in error(client.delete(f"/v1/nodes/{quote(id, safe='')}"), 422)["message"]
+    assert client.get("/readyz").json() == before
+
+
 def test_edges_are_walked_at_once_and_refresh_brings_vectors_up_to_date(client: httpx.Client) -> None:
     one = node(links=["p0"])
     client.post("/v1/nodes", json={"nodes": [one]})
@@ -207,6 +225,16 @@ def test_a_name_that_is_not_this_machines_is_refused(client: httpx.Client) -> No
     refused = client.get("/v1/nodes/p0", headers={"Host": "evil.example"})
     assert error(refused, 421)["code"] == "wrong_host"
     assert client.get("/v1/nodes/p0", headers={"Host": "localhost"}).status_code == 200
+
+
+def test_a_page_of_another_origin_cannot_refresh(client: httpx.Client) -> None:
+    client.post("/v1/edges", json={"edges": [{"src": "p2", "dst": "p3", "weight": 3.0}]})
+    stale = client.post("/v1/refresh", json={"limit": 1}).json()["stale"]
+    assert stale > 0
+    for headers in ({"Origin": "https://evil.example"}, {"Sec-Fetch-Site": "cross-site"}, {"Origin": "null"}):
+        assert error(client.post("/v1/refresh", headers=headers), 403)["code"] == "foreign_origin"
+    assert f"sanne_stale_nodes {stale:.1f}" in client.get("/metrics").text
+    assert client.post("/v1/refresh", headers={"Origin": str(client.base_url).rstrip("/")}).json()["stale"] == 0
 
 
 def test_unknown_paths_and_methods_have_the_same_shape(client: httpx.Client) -> None:

@@ -1,6 +1,8 @@
 """The checkpoint file: read back exactly, or refused by name."""
 
 import json
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,13 @@ from planted import planted_graph
 from sanne.errors import InputError
 from sanne.train.checkpoint import Checkpoint, Progress, checksum, fingerprint, load_checkpoint, save_checkpoint
 
+POSSIBLE = {
+    **{f"{part}/{name}": shape for part in ("model", "best") for name, shape in (("weight", (2, 3)), ("bias", (2,)))},
+    **{f"optimiser/0/0/{entry}": (2, 3) for entry in ("exp_avg", "exp_avg_sq")},
+    **{f"optimiser/0/1/{entry}": (2,) for entry in ("exp_avg", "exp_avg_sq")},
+    **{f"optimiser/1/0/{entry}": (4, 2) for entry in ("exp_avg", "exp_avg_sq")},
+    **{f"optimiser/{place}/step": () for place in ("0/0", "0/1", "1/0")},
+}
 PROGRESS = Progress(epoch=3, losses=[0.1, 1 / 3, 2e-17], scores=[0.5], seconds=1.5, best_epoch=1)
 
 
@@ -41,7 +50,7 @@ def same(first: Any, second: Any) -> bool:
 def test_everything_comes_back_exactly(tmp_path: Path) -> None:
     saved = checkpoint()
     save_checkpoint(tmp_path / "c.safetensors", saved, "me")
-    found = load_checkpoint(tmp_path / "c.safetensors", "me")
+    found = load_checkpoint(tmp_path / "c.safetensors", "me", POSSIBLE)
     assert found.progress == PROGRESS
     assert same(found.model, saved.model)
     assert same(found.best, saved.best)
@@ -67,7 +76,7 @@ def test_a_failed_save_leaves_the_old_checkpoint_and_no_litter(tmp_path: Path, m
 def test_another_identity_is_refused(tmp_path: Path) -> None:
     save_checkpoint(tmp_path / "c.safetensors", checkpoint(), "me")
     with pytest.raises(InputError, match="another graph or to other settings"):
-        load_checkpoint(tmp_path / "c.safetensors", "you")
+        load_checkpoint(tmp_path / "c.safetensors", "you", POSSIBLE)
 
 
 @pytest.mark.parametrize("keep", [0, 5, 100, -10])
@@ -76,7 +85,7 @@ def test_a_cut_file_is_refused(tmp_path: Path, keep: int) -> None:
     save_checkpoint(path, checkpoint(), "me")
     path.write_bytes(path.read_bytes()[:keep])
     with pytest.raises(InputError, match=r"c\.safetensors: not a readable checkpoint"):
-        load_checkpoint(path, "me")
+        load_checkpoint(path, "me", POSSIBLE)
 
 
 @pytest.mark.parametrize("damage", ["no header", "not JSON", "a list", "no progress", "odd progress", "no optimiser"])
@@ -96,7 +105,7 @@ def test_a_header_that_makes_no_sense_is_refused(tmp_path: Path, damage: str) ->
     metadata = None if header is None else {"sanne": header, "sha256": checksum(header, tensors)}
     save_file(tensors, path, metadata=metadata)
     with pytest.raises(InputError, match=r"c\.safetensors: not a readable checkpoint"):
-        load_checkpoint(path, "me")
+        load_checkpoint(path, "me", POSSIBLE)
 
 
 @pytest.mark.parametrize("words", [b"betas", b"0.9", b'"lr', b"model/", b"exp_avg", b"F32"])
@@ -107,7 +116,7 @@ def test_a_flipped_bit_in_the_header_is_refused(tmp_path: Path, words: bytes) ->
     content[content.index(words) + len(words) - 1] ^= 1
     path.write_bytes(content)
     with pytest.raises(InputError, match=r"c\.safetensors: not a readable checkpoint"):
-        load_checkpoint(path, "me")
+        load_checkpoint(path, "me", POSSIBLE)
 
 
 def test_a_flipped_bit_in_a_weight_is_refused(tmp_path: Path) -> None:
@@ -117,7 +126,7 @@ def test_a_flipped_bit_in_a_weight_is_refused(tmp_path: Path) -> None:
     content[-4] ^= 1  # the last bit of a mantissa: a number like any other
     path.write_bytes(content)
     with pytest.raises(InputError, match="its checksum does not fit"):
-        load_checkpoint(path, "me")
+        load_checkpoint(path, "me", POSSIBLE)
 
 
 def test_the_fingerprint_sees_edges_weights_features_settings_and_seed() -> None:
@@ -133,3 +142,22 @@ def test_the_fingerprint_sees_edges_weights_features_settings_and_seed() -> None
     }
     assert len(prints) == 5
     assert fingerprint(graph.adjacency(), features, {"epochs": 1}, 0) in prints
+
+
+@pytest.mark.parametrize("extra", ["unknown", "large"])
+def test_tensors_that_no_training_has_are_refused_unread(
+    tmp_path: Path, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "c.safetensors"
+    odd = {"more": torch.ones(2)} if extra == "unknown" else {"bias": torch.ones(2000)}
+    saved = checkpoint()
+    save_checkpoint(path, replace(saved, model=saved.model | odd), "me")
+    monkeypatch.setattr("sanne.train.checkpoint.read_tensors", lambda _: pytest.fail("the tensors were read"))
+    with pytest.raises(InputError, match=r"unknown tensor model/more|model/bias has shape"):
+        load_checkpoint(path, "me", POSSIBLE)
+
+
+def test_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "c.safetensors")
+    with pytest.raises(InputError, match="not a regular file"):
+        load_checkpoint(tmp_path / "c.safetensors", "me", POSSIBLE)

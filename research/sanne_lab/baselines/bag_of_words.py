@@ -3,7 +3,7 @@
 from typing import Any, Self
 
 from sanne.errors import InputError
-from sanne.features.text import count_words, word_counter, word_counts
+from sanne.features.text import fit_word_counts, word_counter, word_counts
 from sanne.graph.csr import Graph, IntArray
 
 _MAX_WORDS = 50_000  # most frequent words kept when text is read
@@ -19,10 +19,8 @@ class BagOfWords:
     @classmethod
     def fit(cls, graph: Graph) -> Self:
         """Learn the vocabulary, if the graph has texts."""
-        if graph.texts is None:
-            return cls(None, word_counts(graph, None, None).shape[1])
-        vocabulary = count_words(graph.texts, _MAX_WORDS)
-        return cls(vocabulary, len(vocabulary))
+        vocabulary, counts = fit_word_counts(graph, _MAX_WORDS)
+        return cls(vocabulary, counts.shape[1])
 
     def read(self, graph: Graph, nodes: IntArray | None = None) -> Any:
         """A CSR matrix (nodes, width) of positive counts."""

@@ -10,7 +10,7 @@ from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.model.teacher import unit
 from sanne_lab.baselines.bag_of_words import BagOfWords
 from sanne_lab.baselines.deepwalk import DeepWalk
-from sanne_lab.baselines.interface import Snapshot
+from sanne_lab.baselines.interface import Snapshot, kept
 
 
 class DeepWalkBow:
@@ -52,7 +52,7 @@ class DeepWalkBow:
                 return np.hstack(parts).astype(np.float32)
 
             present = np.hstack((factor * vectors, words_factor * words)).astype(np.float32)
-            consider(Snapshot(walks.epoch, present=lambda: present, new=new))
+            consider(Snapshot(walks.epoch, present=kept(present), new=new))
 
         return reading + self._deepwalk.fit(graph, seed, features_from, consider_both)
 

@@ -23,6 +23,12 @@ class Snapshot:
         return self.present()[nodes] if self.some_present is None else self.some_present(nodes)
 
 
+def kept(vectors: FloatArray) -> Callable[[], FloatArray]:
+    """`present` of a system that holds its vectors; they are read-only, since every caller gets the same array."""
+    vectors.flags.writeable = False
+    return lambda: vectors
+
+
 class System(Protocol):
     """A system that gives vectors, and needs no classes for it."""
 

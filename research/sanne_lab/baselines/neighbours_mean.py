@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from sanne.graph.csr import FloatArray, Graph, IntArray
-from sanne_lab.baselines.interface import Snapshot
+from sanne_lab.baselines.interface import Snapshot, kept
 
 
 def linked(graph: Graph) -> npt.NDArray[np.bool_]:
@@ -35,7 +35,7 @@ def fit_known(train: Callable[[], FloatArray], graph: Graph, consider: Callable[
     def new(larger: Graph, nodes: IntArray) -> FloatArray:
         return neighbours_mean(graph, vectors, larger, nodes)
 
-    consider(Snapshot(0, present=lambda: vectors, new=new))
+    consider(Snapshot(0, present=kept(vectors), new=new))
     return seconds
 
 

@@ -9,7 +9,7 @@ from sanne.config import Config
 from sanne.features.choose import fit_features
 from sanne.graph.csr import Graph
 from sanne.model.teacher import smooth
-from sanne_lab.baselines.interface import Snapshot
+from sanne_lab.baselines.interface import Snapshot, kept
 
 
 class Smoothed:
@@ -45,7 +45,7 @@ class Smoothed:
         consider(
             Snapshot(
                 0,
-                present=lambda: vectors,
+                present=kept(vectors),
                 new=lambda larger, nodes: smooth(
                     larger.adjacency("both"), feature_map.transform(larger), self._alpha, self._steps
                 )[nodes],

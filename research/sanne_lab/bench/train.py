@@ -9,7 +9,7 @@ import torch
 
 from sanne.config import Config, recipe_config
 from sanne.device import torch_threads
-from sanne.features.choose import fit_features
+from sanne.features.choose import fit_transform_features
 from sanne.graph.csr import Graph
 from sanne.model.distil import ClusterDistillation, Teacher
 from sanne.model.sanne import WalkModel
@@ -73,8 +73,7 @@ def timed_in_turns(tasks: list[Callable[[], object]], times: int, rounds: int = 
 
 def _stepper(graph: Graph, config: Config) -> Callable[[], object]:
     """A function that does the next training step, its walks drawn ahead as in a fit."""
-    feature_map = fit_features(graph, config.features, 0)
-    features = feature_map.transform(graph)
+    feature_map, features = fit_transform_features(graph, config.features, 0)
     adjacency = graph.adjacency()
     model = WalkModel(config, width=feature_map.width, num_nodes=graph.num_nodes, seed=0)
     if isinstance(model.objective, ClusterDistillation):

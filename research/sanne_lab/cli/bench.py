@@ -25,8 +25,8 @@ def bench_walks(
     as_json: Json = False,
 ) -> None:
     """Walk steps per second, with a plain numba loop, networkx and PecanPy for comparison."""
+    from sanne.device import available_cores
     from sanne_lab.bench.graphs import bench_graph
-    from sanne_lab.bench.machine import available_cores
     from sanne_lab.bench.walks import WalkTask
     from sanne_lab.bench.walks import bench_walks as measure
 

@@ -1,7 +1,10 @@
-"""The data of experiments; what was read stays in memory."""
+"""The data of experiments; what was read stays in memory, read-only."""
 
 import functools
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
 
 from sanne.datasets import Splits, load_dataset, load_splits
 from sanne.graph.csr import Graph
@@ -19,10 +22,18 @@ SOURCES = {"paper": "the paper's own", "seeded": "drawn from a seed"}  # of spli
 @functools.cache
 def graph_of(dataset: str) -> Graph:
     """A dataset, which may have no splits."""
-    return load_dataset(dataset)
+    graph = load_dataset(dataset)
+    features: Any = graph.features
+    for array in (features.data if sp.issparse(features) else features, graph.labels):
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False
+    return graph
 
 
 @functools.cache
 def data_of(dataset: str) -> tuple[Graph, Splits]:
     """A dataset and its splits."""
-    return graph_of(dataset), load_splits(dataset)
+    splits = load_splits(dataset)
+    for rows in (splits.train, splits.val, splits.test):
+        rows.flags.writeable = False
+    return graph_of(dataset), splits

@@ -9,7 +9,7 @@ import numpy as np
 
 from sanne.config import RECIPES, Config, recipe_config
 from sanne.errors import InputError
-from sanne.features.choose import FeatureMap
+from sanne.features.remembered import RememberedFeatures
 from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.infer.embed import Embedding, embed, embed_present
 from sanne.model.artifact import Artifact
@@ -115,11 +115,11 @@ class SanneSystem:
     def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
         """Train; hand over the epochs that validation may choose from."""
         every_epoch = self._config.objective.objective == "neighbours"
-        features: _Remembered | None = None
+        features: RememberedFeatures | None = None
 
         def on_epoch(artifact: Artifact, epoch: int) -> None:
             nonlocal features
-            features = features or _Remembered(artifact.feature_map)
+            features = features or RememberedFeatures(artifact.feature_map)
             if every_epoch or epoch == self._config.train.epochs:
                 consider(_snapshot(replace(artifact, feature_map=features), graph, epoch))
 
@@ -132,28 +132,6 @@ class SanneSystem:
             run=Run(progress=self._progress),
         )
         return float(artifact.record["seconds"])
-
-
-class _Remembered:
-    """A feature map that reads a graph once, however many epochs ask for it; it remembers two graphs."""
-
-    def __init__(self, feature_map: FeatureMap) -> None:
-        self._map = feature_map
-        self._known: list[tuple[Graph, FloatArray]] = []
-        self.name = feature_map.name
-        self.width = feature_map.width
-
-    def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
-        """Vectors of some nodes (all by default), (count, width)."""
-        rows = next((rows for known, rows in self._known if known is graph), None)
-        if rows is None:
-            rows = self._map.transform(graph)
-            self._known = [*self._known[-1:], (graph, rows)]
-        return rows.copy() if nodes is None else rows[nodes]
-
-    def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-        """As the map's own."""
-        return self._map.state()
 
 
 def _snapshot(artifact: Artifact, graph: Graph, epoch: int) -> Snapshot:

@@ -35,6 +35,7 @@ from sanne.cli.research import add_research
 from sanne.cli.serve import serve
 from sanne.config import BuildConfig
 from sanne.errors import InputError, SanneError
+from sanne.interrupts import raise_if_interrupted, remembered_interrupts, was_interrupted
 
 app = typer.Typer(
     help="Vectors for the nodes of a graph, and for nodes that arrive later, without training again.",
@@ -112,6 +113,8 @@ def embed(
     as_json: Json = False,
 ) -> None:
     """Vectors for nodes, seen in fit or new, read from walks over the graph as it is now."""
+    import numpy as np
+
     from sanne.device import peak_memory
     from sanne.infer.embed import embed_parts
     from sanne.infer.vectors_file import VectorWriter, check_output
@@ -135,19 +138,21 @@ def embed(
 
         show(estimate_embedding(fitted, now, count).to_dict(), as_json)
         return
-    spread = 0.0
+    spread, known = 0.0, 0  # a vector of a single walk has none
     started = time.perf_counter()
     with VectorWriter(out, count, fitted.model.vector_dim) as writer:
         for part in embed_parts(fitted, now, wanted, explain=explain):
             writer.write(part.node_ids, part.vectors, part.spread, part.explanation)
-            spread += float(part.spread.sum(dtype="float64"))
+            spread += float(np.nansum(part.spread, dtype="float64"))
+            known += int(np.isfinite(part.spread).sum())
+            raise_if_interrupted()
     result = {
         "vectors": str(out),
         "nodes": count,
         "dim": fitted.model.vector_dim,
         "seconds": round(time.perf_counter() - started, 2),
         "peak_bytes": peak_memory(),
-        "mean_spread": round(spread / count, 5),
+        "mean_spread": round(spread / known, 5) if known else None,
     }
     show(result, as_json, f"wrote {out}")
 
@@ -328,9 +333,14 @@ def main() -> None:
     # Before torch is imported: threads that wait by sleeping, not by spinning, are up to 7 times faster on busy cores.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    try:
-        app()
-    except (SanneError, OSError) as error:
-        notes.quiet = False
-        notes.print(f"error: {error}", style="red", markup=False)
-        sys.exit(1 if isinstance(error, OSError) else 2)
+    with remembered_interrupts():
+        try:
+            app()
+        except Exception as error:
+            if was_interrupted():  # whatever a library made of it
+                sys.exit(130)
+            if not isinstance(error, SanneError | OSError):
+                raise
+            notes.quiet = False
+            notes.print(f"error: {error}", style="red", markup=False)
+            sys.exit(1 if isinstance(error, OSError) else 2)

@@ -25,6 +25,7 @@ from sanne.cli.options import (
 )
 from sanne.cli.tracking import Log, trackers
 from sanne.errors import InputError, WriteError
+from sanne.interrupts import raise_if_interrupted
 
 if TYPE_CHECKING:
     from sanne.estimator import SANNE
@@ -122,6 +123,7 @@ def _fit_and_save(
     try:
         model.fit(graph, checkpoint=checkpoint, resume=resume, callbacks=callbacks)
         seconds = time.perf_counter() - started
+        raise_if_interrupted()
         if is_first_process():
             model.artifact_.record["source"] = origin.to_dict()
             model.save(out)

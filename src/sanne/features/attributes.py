@@ -35,6 +35,12 @@ class Standardised:
         scale = np.divide(share, deviation, out=np.zeros_like(deviation), where=varied)
         return cls(values.mean(axis=0).astype(np.float32), scale.astype(np.float32))
 
+    @classmethod
+    def fit_transform(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, FloatArray]:
+        """A fitted map and the vectors of the graph's nodes."""
+        fitted = cls.fit(graph, config, seed)
+        return fitted, fitted.transform(graph)
+
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
         """Vectors of some nodes (all by default), (count, width)."""
         values = _given(graph, nodes)

@@ -55,6 +55,12 @@ def fit_features(graph: Graph, config: FeatureConfig, seed: int) -> FeatureMap:
     return fitted
 
 
+def fit_transform_features(graph: Graph, config: FeatureConfig, seed: int) -> tuple[FeatureMap, FloatArray]:
+    """Fit the map that suits a graph; with the vectors of the graph's own nodes, which cost little more then."""
+    fitted: tuple[FeatureMap, FloatArray] = _MAPS[choose_features(graph, config)].fit_transform(graph, config, seed)
+    return fitted
+
+
 def restore_features(name: str, description: dict[str, Any], arrays: dict[str, FloatArray]) -> FeatureMap:
     """The map that was saved under `name`."""
     if name not in _MAPS:

@@ -10,7 +10,7 @@ import numpy as np
 
 from sanne.config import FeatureConfig
 from sanne.errors import InputError, MissingExtraError
-from sanne.features.text import are_whole, check_components, count_words, word_counter, word_counts
+from sanne.features.text import are_whole, check_components, fit_word_counts, word_counter, word_counts
 from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.seeds import derived_seed, kernel, mix, step, walk_stream
 
@@ -46,19 +46,30 @@ class Doc2VecMap:
     @classmethod
     def fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> Self:
         """Train the word vectors on a graph's text, or on its matrix of word counts."""
-        vocabulary = None if graph.texts is None else count_words(graph.texts, config.max_words)
-        counts = word_counts(graph, None, word_counter(vocabulary))
+        return cls._fit(graph, config, seed)[0]
+
+    @classmethod
+    def fit_transform(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, FloatArray]:
+        """A fitted map and the vectors of the graph's nodes; every text is split into words once."""
+        fitted, counts = cls._fit(graph, config, seed)
+        return fitted, fitted._read(counts)
+
+    @classmethod
+    def _fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, Any]:
+        vocabulary, counts = fit_word_counts(graph, config.max_words)
         whole = are_whole(counts)
         counts = _as_whole(counts, whole)
         if counts.nnz == 0:
             raise InputError("features='doc2vec' needs words, and no node has any")
         frequency = np.asarray(counts.sum(axis=0)).ravel().astype(np.float32)
         output = _train_word_vectors(counts, config, derived_seed(seed, "features") % 2**31)
-        return cls(vocabulary, frequency, output, config.doc2vec_epochs, seed, whole)
+        return cls(vocabulary, frequency, output, config.doc2vec_epochs, seed, whole), counts
 
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
         """Vectors of some nodes (all by default), (count, width)."""
-        counts = _as_whole(word_counts(graph, nodes, self._counter), self._whole)
+        return self._read(_as_whole(word_counts(graph, nodes, self._counter), self._whole))
+
+    def _read(self, counts: Any) -> FloatArray:
         if counts.shape[1] != len(self._frequency):
             raise InputError(
                 f"the graph has {counts.shape[1]} feature columns but the model was fitted on "

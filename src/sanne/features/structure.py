@@ -54,6 +54,12 @@ class StructureMap:
         walks = WalkProfile.fit(links, half.feature_dim, seed)
         return cls(known, idf, components, walks, config.feature_scale)
 
+    @classmethod
+    def fit_transform(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, FloatArray]:
+        """A fitted map and the vectors of the graph's nodes."""
+        fitted = cls.fit(graph, config, seed)
+        return fitted, fitted.transform(graph)
+
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
         """Vectors of some nodes (all by default), (count, width)."""
         links, known = _links(graph, nodes), _to_known(graph, self._known)

@@ -43,15 +43,26 @@ class TfidfSVD:
     @classmethod
     def fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> Self:
         """Learn vocabulary, idf and components from a graph's text, or from its matrix of word counts."""
-        vocabulary = None if graph.texts is None else count_words(graph.texts, config.max_words)
-        counts = word_counts(graph, None, word_counter(vocabulary))
+        return cls._fit(graph, config, seed)[0]
+
+    @classmethod
+    def fit_transform(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, FloatArray]:
+        """A fitted map and the vectors of the graph's nodes; every text is split into words once."""
+        fitted, counts = cls._fit(graph, config, seed)
+        return fitted, fitted._project(counts)
+
+    @classmethod
+    def _fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, Any]:
+        vocabulary, counts = fit_word_counts(graph, config.max_words)
         whole = are_whole(counts)
         idf, components = fit_components(counts, config, seed, whole)
-        return cls(idf, components, vocabulary, config.feature_scale, whole)
+        return cls(idf, components, vocabulary, config.feature_scale, whole), counts
 
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
         """Vectors of some nodes (all by default), (count, width)."""
-        counts = word_counts(graph, nodes, self._counter)
+        return self._project(word_counts(graph, nodes, self._counter))
+
+    def _project(self, counts: Any) -> FloatArray:
         if counts.shape[1] != len(self._idf):
             raise InputError(
                 f"the graph has {counts.shape[1]} feature columns but the model was fitted on {len(self._idf)}; "
@@ -81,14 +92,22 @@ def words(text: str) -> list[str]:
     return WORD.findall(text.lower())
 
 
-def count_words(texts: Iterable[str], max_words: int) -> list[str]:
-    """The vocabulary: the most frequent words, in alphabetical order."""
+def fit_word_counts(graph: Graph, max_words: int) -> tuple[list[str] | None, Any]:
+    """The vocabulary of a graph's texts and its `word_counts`, from one pass; None where the graph gives counts."""
+    if graph.texts is None:
+        return None, word_counts(graph, None, None)
+    return count_words(graph.texts, max_words)
+
+
+def count_words(texts: Iterable[str], max_words: int) -> tuple[list[str], Any]:
+    """The most frequent words in alphabetical order, and a CSR matrix (texts, words) of how often each occurs."""
     vectorizer = CountVectorizer(analyzer=words, max_features=max_words)
     try:
-        vectorizer.fit(texts)
+        counts = vectorizer.fit_transform(texts).astype(np.float32)
     except ValueError:  # scikit-learn: empty vocabulary
         raise InputError("the text column holds no words at all: name another with text=, or leave it out") from None
-    return [str(word) for word in vectorizer.get_feature_names_out()]
+    counts.sort_indices()
+    return [str(word) for word in vectorizer.get_feature_names_out()], counts
 
 
 def word_counter(vocabulary: list[str] | None) -> Any:

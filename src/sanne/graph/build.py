@@ -25,6 +25,7 @@ from sanne.graph.numbering import LARGEST, CountedIds, DatabaseIds, Numbering, T
 from sanne.graph.scan import EdgeFiles, NotIntegersError, TableFile, blocks, open_file, read_ids, regrouped
 from sanne.graph.store import check_graph_target, open_graph, write_header
 from sanne.graph.strings import StringsWriter
+from sanne.interrupts import raise_if_interrupted
 from sanne.npy import NpyWriter
 
 _OWN_USE = 400 * 2**20  # bytes of the interpreter, libraries and blocks under way
@@ -69,6 +70,7 @@ def build_graph(
             checked = build.run(as_text=False)
         except NotIntegersError:
             checked = build.run(as_text=True)
+        raise_if_interrupted()
         write_header(part, directed=directed, checked_ids=checked, sparse_columns={})
     return open_graph(target)
 

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from sanne.errors import InputError, UnknownNodeError
+from sanne.graph.formats.ids import control_problem, row_with_control_character
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
@@ -38,6 +39,11 @@ class Adjacency:
     indptr: IntArray
     indices: npt.NDArray[np.int32]
     weights: FloatArray | None
+
+    def __post_init__(self) -> None:
+        for array in (self.indptr, self.indices, self.weights):
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False  # graphs keep theirs and hand it to many readers
 
     @property
     def num_nodes(self) -> int:
@@ -95,6 +101,8 @@ class Graph:
             ids = pa.array(self.node_ids)
         except UnicodeEncodeError as error:
             raise InputError(f"node id {error.object!r} is no valid text: it cannot be saved; rename it") from None
+        if (row := row_with_control_character(ids)) is not None:
+            raise InputError(f"node {row + 1} of {n}: {control_problem(ids[row].as_py())}")
         if (distinct := pc.count_distinct(ids).as_py()) != n:
             counts = pc.value_counts(ids)
             twice = counts.filter(pc.greater(counts.field("counts"), 1))[0]["values"].as_py()
@@ -207,6 +215,8 @@ class Graph:
                 raise ValueError
             else:
                 wanted = pa.array(asked, pa.int64())
+        except UnicodeEncodeError as error:
+            raise UnknownNodeError(f"node id {error.object!r} is no valid text: no graph has it") from None
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError):
             wanted = pa.array([_integer_or_none(item) for item in asked], pa.int64())
         found = self._find(wanted)

@@ -36,7 +36,7 @@ def write_node_data(
     rows = 0
     with contextlib.ExitStack() as stack:
         documents = stack.enter_context(StringsWriter(folder, "texts")) if text else None
-        labels = _LabelWriter(folder, table.typed) if label else None
+        labels = _LabelWriter(folder, table.typed, stack) if label else None
         matrix: NpyWriter | None = None
         wanted = list(dict.fromkeys([*strings, *(features or [])]))
         for part, data in blocks(table, wanted, strings, _ROWS_AT_ONCE):
@@ -68,10 +68,10 @@ def _check_width(part: Part, block: npt.NDArray[np.float32], matrix: NpyWriter) 
 class _LabelWriter:
     """Writes classes as numbers, or as codes into a list of texts; classes are few, so the list stays in memory."""
 
-    def __init__(self, folder: Path, typed: bool) -> None:
+    def __init__(self, folder: Path, typed: bool, stack: contextlib.ExitStack) -> None:
         self._folder = folder
         self._typed = typed
-        self._codes = NpyWriter(folder / "labels.codes.npy", np.int32)
+        self._codes = stack.enter_context(NpyWriter(folder / "labels.codes.npy", np.int32))
         self._code_of: dict[Any, int] = {}
 
     def write(self, part: Part, column: pa.ChunkedArray, name: str) -> None:

@@ -1,5 +1,6 @@
 """Number node ids that may not fit in memory: by counting where integers lie close, by DuckDB everywhere else."""
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -155,14 +156,17 @@ class DatabaseIds:
         for first in range(0, self.count, _IDS_AT_ONCE):
             last = first + _IDS_AT_ONCE
             query = f"SELECT id FROM nodes WHERE node >= {first} AND node < {last} ORDER BY node"
-            yield self._database.sql(query).to_arrow_table().column("id").combine_chunks()
+            with _interrupts_raised():
+                found = self._database.sql(query).to_arrow_table()
+            yield found.column("id").combine_chunks()
 
     def codes(self, ids: pa.ChunkedArray) -> Codes:
         rows = pa.table({"id": ids, "row": np.arange(len(ids))})
         self._database.register("block", rows)
         try:
             query = "SELECT block.row, nodes.node FROM block JOIN nodes ON block.id = nodes.id"
-            found = self._database.sql(query).to_arrow_table()
+            with _interrupts_raised():
+                found = self._database.sql(query).to_arrow_table()
         finally:
             self._database.unregister("block")
         codes = np.full(len(ids), -1, np.int64)
@@ -176,13 +180,26 @@ class DatabaseIds:
         for name, table in tables.items():
             self._database.register(name, table)
         try:
-            self._database.execute(query)
+            with _interrupts_raised():
+                self._database.execute(query)
         finally:
             for name in tables:
                 self._database.unregister(name)
 
     def _one(self, query: str) -> Any:
-        return self._database.execute(query).fetchall()[0][0]
+        with _interrupts_raised():
+            return self._database.execute(query).fetchall()[0][0]
+
+
+@contextlib.contextmanager
+def _interrupts_raised() -> Iterator[None]:
+    """DuckDB answers Ctrl-C with a RuntimeError, which nobody would take for one."""
+    try:
+        yield
+    except RuntimeError as error:
+        if "interrupted" in str(error).lower():
+            raise KeyboardInterrupt from error
+        raise
 
 
 def repeated(node_id: Any) -> InputError:

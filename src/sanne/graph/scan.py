@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from sanne.errors import InputError
 from sanne.graph.formats.delimited import DelimitedFile
-from sanne.graph.formats.ids import clean_ids
+from sanne.graph.formats.ids import clean_ids, control_problem, row_with_control_character
 from sanne.graph.formats.tables import edge_columns, edge_weights, open_table
 from sanne.graph.formats.typed_tables import ParquetFile
+from sanne.interrupts import raise_if_interrupted
 
 TableFile = ParquetFile | DelimitedFile
 ROWS_AT_ONCE = 2**18
@@ -74,6 +75,7 @@ def blocks(
     """Some columns of a table, up to `rows` rows at a time; those in `strings` as text where the file has no types."""
     first = 0
     for data in table.batches(columns, strings, rows):
+        raise_if_interrupted()
         yield Part(table, first), data
         first += data.num_rows
 
@@ -87,6 +89,8 @@ def read_ids(part: Part, column: pa.ChunkedArray, name: str, *, as_text: bool) -
     if ids.null_count:
         row = int(ids.is_null().to_numpy().argmax())
         raise InputError(f"{part.place(row)}: no node id in column {name!r}; fill it in or remove the row")
+    if (odd := row_with_control_character(ids)) is not None:
+        raise InputError(f"{part.place(odd)}: {control_problem(ids[odd].as_py())}")
     if as_text:
         return ids.cast(pa.string())
     if not pa.types.is_integer(ids.type):

@@ -31,7 +31,7 @@ class Embedding:
 
     node_ids: npt.NDArray[Any]
     vectors: FloatArray  # (count, dim)
-    spread: FloatArray  # (count,): length of the standard error of each vector over its walks
+    spread: FloatArray  # (count,): length of the standard error of each vector over its walks; NaN where there is none
     explanation: list[Explanation] | None = None  # the nodes that each vector drew on
 
 
@@ -214,5 +214,5 @@ class _FeatureRows:
         power = self._artifact.model.objective.degree_power
         if power:
             degrees = np.diff(self._indptr) if nodes is None else self._degrees(nodes)
-            rows *= visit_weights(degrees, power)[:, None]
-        return rows
+            return rows * visit_weights(degrees, power)[:, None]  # a copy: the map may keep what it gave
+        return np.require(rows, requirements="W")  # torch reads no other; a copy if the map keeps them

@@ -20,10 +20,10 @@ import pyarrow.parquet as pq
 
 from sanne.atomic import check_target, replaced_file, replaced_folder, workplace
 from sanne.errors import InputError, MissingExtraError, SanneError
-from sanne.features.choose import FeatureMap
-from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.features.remembered import RememberedFeatures
+from sanne.graph.csr import Graph
 from sanne.infer.embed import embed
-from sanne.infer.sinks import Vectors, vectors_table
+from sanne.infer.sinks import Vectors, is_marked, vectors_table
 from sanne.model.artifact import Artifact
 
 _NODES_AT_ONCE = 2048  # what a dying actor can lose
@@ -64,8 +64,23 @@ def check_ray_output(out: Path) -> None:
         check_target(out)
     elif out.suffix:
         raise InputError(f"cannot write {out} with Ray: give a name that ends in .parquet, or a new folder")
-    elif check_target(out, folder=True).is_dir() and any(p.suffix != PARQUET for p in out.iterdir()):
-        raise InputError(f"{out}: there are other files in this folder; choose an empty or a new one")
+    elif check_target(out, folder=True).is_dir():
+        for path in sorted(out.iterdir()):
+            if not _is_ours(path):
+                raise InputError(
+                    f"{out}: {path.name} is not a file of vectors that sanne wrote, so the folder is not replaced; "
+                    "choose an empty or a new one"
+                )
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file is one of those that an earlier run wrote."""
+    if path.suffix != PARQUET or path.is_symlink() or not path.is_file():
+        return False
+    try:
+        return is_marked(pq.read_schema(path))
+    except (OSError, pa.ArrowException):
+        return False
 
 
 @contextlib.contextmanager
@@ -83,30 +98,12 @@ class Embedder:
     def __init__(self, job: Job) -> None:
         artifact = Artifact.read(job.model)
         self._graph = job.load()
-        self._artifact = replace(artifact, feature_map=_KeptFeatures(artifact.feature_map))
+        self._artifact = replace(artifact, feature_map=RememberedFeatures(artifact.feature_map))
         self._explain = job.explain
 
     def __call__(self, batch: pa.Table) -> pa.Table:
         found = embed(self._artifact, self._graph, batch["id"].to_pylist(), explain=self._explain, progress=False)
         return vectors_table(Vectors(found.node_ids, found.vectors, found.spread), found.explanation)
-
-
-class _KeptFeatures:
-    """A feature map that computes the features of the whole graph once, and not for every batch."""
-
-    def __init__(self, feature_map: FeatureMap) -> None:
-        self._map = feature_map
-        self._all: FloatArray | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._map, name)
-
-    def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
-        if nodes is not None:
-            return self._map.transform(graph, nodes) if self._all is None else self._all[nodes]
-        if self._all is None:
-            self._all = self._map.transform(graph)
-        return self._all
 
 
 def _run(job: Job, folder: Path, count: int, workers: int, address: str | None) -> None:

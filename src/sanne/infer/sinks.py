@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
@@ -24,6 +25,7 @@ Ids = npt.NDArray[Any]  # int64, or str objects
 Floats = npt.NDArray[np.float32]
 Explanation = Sequence[Sequence[tuple[Any, float]]]  # for each node: (node id, share) pairs
 
+MARKER = {b"sanne": b"vectors"}  # in the metadata of tables, so that nobody else's are replaced
 ROW_GROUP = 65_536  # rows that a Parquet file keeps together, and that are held before they are written
 
 
@@ -33,7 +35,7 @@ class Vectors:
 
     node_ids: Ids
     vectors: Floats  # (n, dim)
-    spread: Floats | None = None  # (n,)
+    spread: Floats | None = None  # (n,): not a number where a vector has none; null in files
 
 
 Write = Callable[[Vectors, Explanation | None], None]
@@ -73,26 +75,31 @@ def vectors_table(content: Vectors, explanation: Explanation | None = None) -> p
         "embedding": pa.FixedSizeListArray.from_arrays(pa.array(content.vectors.ravel()), content.vectors.shape[1]),
     }
     if content.spread is not None:
-        columns["spread"] = pa.array(content.spread)
+        columns["spread"] = pa.array(content.spread, from_pandas=True)  # not a number: null
     if explanation is not None:
         item = pa.struct([("id", columns["id"].type), ("share", pa.float32())])
         text = content.node_ids.dtype.kind == "O"
         rows = [[{"id": str(i) if text else int(i), "share": float(share)} for i, share in row] for row in explanation]
         columns["explanation"] = pa.array(rows, pa.list_(item))
-    return pa.table(columns)
+    return pa.table(columns).replace_schema_metadata(MARKER)
+
+
+def is_marked(schema: pa.Schema) -> bool:
+    """Whether a table with this schema is one that sanne wrote."""
+    return MARKER.items() <= (schema.metadata or {}).items()
 
 
 @contextmanager
 def csv_sink(path: Path, count: int, dim: int) -> Iterator[Write]:
-    """Columns id, spread if given, and one per dimension."""
+    """Columns id, spread if given, and one per dimension; ids that a spreadsheet would run are quoted."""
     with replaced_file(path) as part, contextlib.ExitStack() as stack:
         writer: Any = None
 
         def write(content: Vectors, explanation: Explanation | None) -> None:
             nonlocal writer
-            columns = {"id": pa.array(content.node_ids)}
+            columns = {"id": quoted_ids(pa.array(content.node_ids))}
             if content.spread is not None:
-                columns["spread"] = pa.array(content.spread)
+                columns["spread"] = pa.array(content.spread, from_pandas=True)  # not a number: null
             columns |= {f"e{i}": pa.array(column) for i, column in enumerate(content.vectors.T)}
             table = pa.table(columns)
             if writer is None:
@@ -101,6 +108,23 @@ def csv_sink(path: Path, count: int, dim: int) -> Iterator[Write]:
             writer.write_table(table)
 
         yield write
+
+
+def quoted_ids(ids: pa.Array) -> pa.Array:
+    """Ids as a CSV file holds them: one that a spreadsheet would take for a formula has a ' put in front.
+
+    So has one that starts with such a quote and then a formula, so that `plain_ids` gives back every id.
+    """
+    if not pa.types.is_string(ids.type):
+        return ids
+    formula = pc.match_substring_regex(ids, r"^'*[=+\-@\t\r\n]")
+    number = pc.match_substring_regex(ids, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
+    return pc.if_else(pc.and_not(formula, number), pc.binary_join_element_wise("'", ids, ""), ids)
+
+
+def plain_ids(ids: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The reverse of `quoted_ids`."""
+    return pc.replace_substring_regex(ids, r"^'('*[=+\-@\t\r\n])", r"\1")
 
 
 @contextmanager
@@ -123,6 +147,16 @@ def npy_sink(path: Path, count: int, dim: int) -> Iterator[Write]:
 def ids_path(path: Path) -> Path:
     """The file with the ids of a file that has no place for them."""
     return path.with_name(f"{path.stem}.ids.txt")
+
+
+def check_ids_path(path: Path) -> None:
+    """Refuse to replace a file of ids that does not belong to any older file of vectors beside it."""
+    ids = ids_path(path)
+    if ids.exists() and not any(path.with_suffix(ending).exists() for ending in (".npy", ".faiss", ".index")):
+        raise InputError(
+            f"cannot write {path}: its ids go to {ids}, which exists already and belongs to no file of vectors: "
+            "rename that file, or choose another name"
+        )
 
 
 def id_lines(node_ids: Ids) -> list[str]:

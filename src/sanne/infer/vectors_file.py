@@ -3,9 +3,15 @@
 | ending | holds | remarks |
 |---|---|---|
 | `.parquet` | id, embedding, spread, explanation | ids keep their type |
-| `.csv` | id, spread, then one column per dimension | |
+| `.csv` | id, spread, then one column per dimension | ids like formulas begin with a quote |
 | `.npy` | vectors; ids one a line in `<stem>.ids.txt` beside it | |
 | `.txt`, `.vec`, `.w2v` | word2vec text, as gensim reads it | blanks in ids become `_` |
+
+A vector has no spread where a single walk gave it, or the paper's table: that is null in a file (an empty cell in CSV),
+and not a number in an array.
+
+In a CSV file, a text id that starts with = + - @, a tab or a line break has a single quote (') put in front, unless
+it is a plain number: a spreadsheet would take it for a formula and run it. `read_vectors` removes the quote again.
 
 Text has no types: where every id of a text file is a whole number, ids are read back as integers.
 """
@@ -27,7 +33,7 @@ from sanne.atomic import check_target
 from sanne.errors import InputError
 from sanne.graph.formats.columns import is_numeric
 from sanne.graph.formats.typed_tables import DAMAGE, first_line, open_parquet
-from sanne.infer.sinks import SINKS, Explanation, Floats, Ids, Vectors, ids_path
+from sanne.infer.sinks import SINKS, Explanation, Floats, Ids, Vectors, check_ids_path, ids_path, plain_ids
 from sanne.npy import map_npy
 
 logger = logging.getLogger(__name__)
@@ -41,6 +47,8 @@ def check_output(path: str | Path) -> Path:
     if target.suffix.lower() not in SINKS:
         raise InputError(f"cannot write {path}: unknown ending {target.suffix!r}; use one of {', '.join(SINKS)}")
     check_target(target)
+    if target.suffix.lower() == ".npy":
+        check_ids_path(target)
     return target
 
 
@@ -213,7 +221,8 @@ def _read_csv(path: Path) -> Vectors:
     )
     spread = table["spread"].to_numpy() if "spread" in names else None
     numbers = [table[name].to_numpy() for name in names[1:] if name != "spread"]
-    return Vectors(_ids_from_text(table["id"].to_pylist()), np.ascontiguousarray(np.array(numbers).T), spread)
+    ids = _ids_from_text(plain_ids(table["id"]).to_pylist())
+    return Vectors(ids, np.ascontiguousarray(np.array(numbers).T), spread)
 
 
 def _plain_ids(node_ids: npt.ArrayLike) -> Ids:

@@ -1,10 +1,11 @@
 """The model folder: config.json, features.json and model.safetensors; written without pickle, read with suspicion."""
 
-import hashlib
+import contextlib
 import json
-import math
+import os
 import platform
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -12,18 +13,20 @@ from typing import Any, Self
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from sanne.atomic import check_target, read_unreplaced
 from sanne.config import Config
 from sanne.errors import InputError, ModelFolderError
 from sanne.features.choose import FeatureMap, restore_features
+from sanne.model.safe_files import Shapes, check_shapes, digest_of, read_tensors, require_regular, tensor_shapes
 from sanne.model.sanne import WalkModel
 
 FORMAT_VERSION = 1
 VECTORS = "vectors.parquet"  # the vectors of the training nodes, written by the estimator
 _FILES = ("model.safetensors", "features.json", VECTORS)
+_LARGEST_CONFIG = 64 * 2**20  # bytes
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Artifact:
         save_file(tensors, folder / "model.safetensors")
         _write_json(folder / "features.json", {"name": self.feature_map.name, "state": description})
         shutil.copymode(folder / "features.json", folder / "model.safetensors")  # safetensors lets nobody else read
-        files = {name: _digest(folder / name) for name in _FILES if (folder / name).is_file()}
+        files = {name: digest_of(folder / name) for name in _FILES if (folder / name).is_file()}
         _write_json(
             folder / "config.json",
             {
@@ -67,26 +70,23 @@ class Artifact:
     @classmethod
     def _read(cls, place: Path) -> Self:
         header = _read_header(place)
-        for name, digest in header["sha256"].items():
-            if name not in _FILES:
-                continue
-            _require_file(place / name)
-            if _digest(place / name) != digest:
-                raise ModelFolderError(f"{place / name}: damaged (its checksum differs from config.json): fit again")
+        for name in _FILES:
+            _check_regular(place / name, optional=name == VECTORS and name not in header["sha256"])
+        _check_digest(place / "features.json", header["sha256"])
         try:
             config = Config.from_dict(header["settings"])
             features = json.loads((place / "features.json").read_text(encoding="utf-8"))
-            tensors = _read_tensors(place / "model.safetensors")
-            arrays = {
-                name.removeprefix("features/"): tensor.numpy()
-                for name, tensor in tensors.items()
-                if name.startswith("features/")
-            }
+            with _blamed_on(place / "model.safetensors"):
+                shapes = tensor_shapes(place / "model.safetensors")
+            model = _model_of_shapes(header, config, features, shapes)
+            for name in ("model.safetensors", VECTORS):
+                if (place / name).exists():
+                    _check_digest(place / name, header["sha256"])
+            with _blamed_on(place / "model.safetensors"):
+                tensors = read_tensors(place / "model.safetensors")
+            arrays = {name: tensor.numpy() for name, tensor in _under("features/", tensors).items()}
             feature_map = restore_features(features["name"], features["state"], arrays)
-            state = {name.removeprefix("model/"): t for name, t in tensors.items() if name.startswith("model/")}
-            _check_sizes(config, state, feature_map.width, header["num_nodes"])
-            model = WalkModel(config, width=feature_map.width, num_nodes=header["num_nodes"], seed=header["seed"])
-            model.load_state_dict(state)
+            model.load_state_dict(_under("model/", tensors))
         except (
             *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError),
             *(RuntimeError, OSError, MemoryError),
@@ -122,8 +122,10 @@ def versions() -> dict[str, str]:
 def _read_header(place: Path) -> dict[str, Any]:
     if not place.is_dir():
         raise ModelFolderError(f"{place}: no such model folder; make one with sanne fit SOURCE --out {place}")
-    _require_file(place / "config.json")
+    _check_regular(place / "config.json")
     try:
+        if (place / "config.json").stat().st_size > _LARGEST_CONFIG:
+            raise ValueError(f"larger than {_LARGEST_CONFIG // 2**20} MiB")
         header = json.loads((place / "config.json").read_text(encoding="utf-8"))
     except (ValueError, OSError, RecursionError) as error:
         raise ModelFolderError(f"{place / 'config.json'}: not readable as JSON ({error}): fit again") from None
@@ -141,19 +143,32 @@ def _read_header(place: Path) -> dict[str, Any]:
     return header
 
 
-def _read_tensors(path: Path) -> dict[str, torch.Tensor]:
+def _model_of_shapes(header: dict[str, Any], config: Config, features: Any, shapes: Shapes) -> WalkModel:
+    """An untrained model that a file with tensors of these shapes fits exactly; else an error, before any is read."""
+    stand_ins = {name: np.broadcast_to(np.float32(0), shape) for name, shape in _under("features/", shapes).items()}
+    feature_map = restore_features(features["name"], features["state"], stand_ins)
+    _check_sizes(config, _under("model/", shapes), feature_map.width, header["num_nodes"])
+    model = WalkModel(config, width=feature_map.width, num_nodes=header["num_nodes"], seed=header["seed"])
+    expected = {f"features/{name}": array.shape for name, array in feature_map.state()[1].items()}
+    expected |= {f"model/{name}": tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    check_shapes(shapes, expected)
+    return model
+
+
+def _under(prefix: str, named: dict[str, Any]) -> dict[str, Any]:
+    return {name.removeprefix(prefix): value for name, value in named.items() if name.startswith(prefix)}
+
+
+@contextlib.contextmanager
+def _blamed_on(path: Path) -> Iterator[None]:
+    """Errors of reading a file as a ModelFolderError that names it."""
     try:
-        with safe_open(path, framework="pt") as file:
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-    except SafetensorError as error:
+        yield
+    except (SafetensorError, ValueError, OSError) as error:
         raise ModelFolderError(f"{path}: damaged ({error}): fit again") from None
-    for name, tensor in tensors.items():
-        if tensor.is_floating_point() and not math.isfinite(float(tensor.sum())):
-            raise ModelFolderError(f"{path}: damaged ({name} holds numbers that are not finite): fit again")
-    return tensors
 
 
-def _check_sizes(config: Config, state: dict[str, torch.Tensor], width: int, num_nodes: int) -> None:
+def _check_sizes(config: Config, shapes: Shapes, width: int, num_nodes: int) -> None:
     """The largest tensors must have the sizes that the settings give, before memory is taken for such a model."""
     dim, last = config.model.dim, f"encoder.layers.{config.model.num_layers - 1}"
     expected: dict[str, tuple[int, ...]] = {}
@@ -167,19 +182,27 @@ def _check_sizes(config: Config, state: dict[str, torch.Tensor], width: int, num
         runs = config.objective.cluster_seeds * len(config.objective.smoothing_alphas)
         expected["objective.centres"] = (runs * sum(config.objective.cluster_sizes), width)
     for name, shape in expected.items():
-        if name not in state or tuple(state[name].shape) != shape:
-            found = f"has shape {tuple(state[name].shape)}" if name in state else "is missing"
+        if shapes.get(name) != shape:
+            found = f"has shape {shapes[name]}" if name in shapes else "is missing"
             raise InputError(f"{name} {found}, where the settings give {shape}")
 
 
-def _require_file(path: Path) -> None:
-    if not path.is_file():
+def _check_regular(path: Path, *, optional: bool = False) -> None:
+    if not os.path.lexists(path):
+        if optional:
+            return
         raise ModelFolderError(f"{path.parent}: incomplete model folder, {path.name} is missing: fit again")
+    try:
+        require_regular(path)
+    except OSError as error:
+        raise ModelFolderError(f"{path}: cannot be read ({error}): fit again") from None
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _check_digest(path: Path, digests: dict[str, Any]) -> None:
+    if path.name not in digests:
+        raise ModelFolderError(f"{path}: damaged (config.json has no checksum of it): fit again")
+    if digest_of(path) != digests[path.name]:
+        raise ModelFolderError(f"{path}: damaged (its checksum differs from config.json): fit again")
 
 
 def _write_json(path: Path, value: dict[str, Any]) -> None:

@@ -17,7 +17,7 @@ from sanne.serve.reader import Asked, Guests, Reader, Reading
 from sanne.serve.state import LiveState
 
 Found = list[tuple[NodeId, float]]  # ids with shares or cosines, largest first
-Result = list[Answer] | SanneError
+Result = list[Answer] | Exception
 
 
 class Answerer:

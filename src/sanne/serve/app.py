@@ -17,11 +17,13 @@ from sanne.serve.batching import Worker
 from sanne.serve.engine import Engine
 from sanne.serve.failures import JsonRoute, add_failures
 from sanne.serve.limits import Guard, OpenBodies
+from sanne.serve.memory import give_back
 from sanne.serve.metrics import Measure, Metrics, RouteNames
 from sanne.serve.nodes import Answer, NewNode
 from sanne.serve.openapi import describe
 from sanne.serve.refusals import Refusal
 from sanne.serve.requests import (
+    NO_CONTROL_CHARACTERS,
     AddedEdges,
     Deleted,
     Edges,
@@ -43,7 +45,7 @@ from sanne.serve.work import Described, Work, known_json, node_json, nodes_json,
 FREE_PATHS = ("/healthz", "/readyz", *pages.PATHS)  # need no token
 _READS_WAITING = 256
 
-PathId = Annotated[str, Path(description="A node's id.", min_length=1)]
+PathId = Annotated[str, Path(description="A node's id.", min_length=1, json_schema_extra=NO_CONTROL_CHARACTERS)]
 
 
 class Api:
@@ -64,6 +66,7 @@ class Api:
             max_batch=config.max_batch_nodes,
             max_seconds=seconds,
             report=report,
+            idle=give_back,
         )
         self.reader = Worker("sanne-read", max_queue=_READS_WAITING, max_batch=1, max_seconds=seconds, report=report)
         self._add_gauges()
@@ -80,7 +83,7 @@ class Api:
     async def warm_up(self) -> None:
         """Compute something, so that the first client does not wait for kernels to be loaded."""
         node = NewNode(self._unused_id(), links=tuple((id, 1.0) for id in self.known_ids[:1]))
-        with contextlib.suppress(SanneError):  # the node that it links to may have been deleted
+        with contextlib.suppress(SanneError, Refusal):  # the node that it links to may have been deleted
             await self.writer.run(self.work.embed, Described((node,), 1, 1, nodes_json))
 
     async def embed(self, request: Nodes) -> Response:
@@ -113,8 +116,9 @@ class Api:
 
         def run() -> bytes:
             known = self.engine.node(node_id).id  # a number, where ids are numbers
+            answer = to_json({"id": known, "deleted": True})
             self.engine.delete(known)
-            return to_json({"id": known, "deleted": True})
+            return answer
 
         return _json(await self._change(run))
 

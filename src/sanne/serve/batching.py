@@ -6,8 +6,8 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sanne.serve.refusals import Refusal, busy, closing
@@ -15,7 +15,8 @@ from sanne.serve.refusals import Refusal, busy, closing
 logger = logging.getLogger(__name__)
 
 _LONGEST_RETRY = 60  # seconds
-_KEPT_SHARE = 0.9  # of the old estimate of a node's seconds, when a new one comes in
+_BATCH_SHARE = 0.25  # of the longest wait is what a batch of several requests should take at most
+_KEPT_SHARE = 0.8  # of what was measured before, when another batch is measured
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +34,23 @@ class _Job:
     payload: Any
     size: int
     future: "asyncio.Future[Any]"
-    since: float = field(default_factory=time.perf_counter)
+    since: float
+
+
+class _Pace:
+    """How many seconds a node of one kind takes, by the batches of late; large ones count for more than small ones."""
+
+    def __init__(self) -> None:
+        self._nodes = 0.0
+        self._seconds = 0.0
+
+    @property
+    def seconds_a_node(self) -> float:
+        return self._seconds / self._nodes if self._nodes else 0.0
+
+    def measure(self, nodes: int, seconds: float) -> None:
+        self._nodes = _KEPT_SHARE * self._nodes + nodes
+        self._seconds = _KEPT_SHARE * self._seconds + seconds
 
 
 @dataclass(frozen=True)
@@ -48,7 +65,12 @@ class BatchReport:
 
 
 class Worker:
-    """A thread with a queue. Sizes are counted in nodes: a request of 50 nodes fills the queue as 50 of one do."""
+    """A thread with a queue. Sizes are counted in nodes: a request of 50 nodes fills the queue as 50 of one do.
+
+    No request waits longer than `max_seconds`: it is refused at once if the work ahead of it would take longer, as
+    far as that can be told, and otherwise when its turn comes too late. `idle` is called when there has been nothing
+    to do for `idle_seconds` after some work.
+    """
 
     def __init__(
         self,
@@ -58,14 +80,23 @@ class Worker:
         max_batch: int,
         max_seconds: float,
         report: Callable[[BatchReport], None] = lambda report: None,
+        idle: Callable[[], None] = lambda: None,
+        idle_seconds: float = 2.0,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._max_queue = max_queue
         self._max_batch = max_batch
         self._max_seconds = max_seconds
         self._report = report
+        self._idle = idle
+        self._idle_seconds = idle_seconds
+        self._clock = clock
         self._jobs: deque[_Job] = deque()
         self._waiting = 0
-        self._seconds_a_node = 0.0
+        self._paces: dict[Kind, _Pace] = {}
+        self._all_kinds = _Pace()
+        self._busy_until = 0.0  # when the batch that is being computed should be done
+        self._has_worked = False  # since `idle` was called
         self._closing = False
         self._changed = threading.Condition()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -90,16 +121,25 @@ class Worker:
         """Why a request of `size` nodes would not be accepted now; None if it would."""
         if self._closing:
             return closing()
-        seconds = self._waiting * self._seconds_a_node
-        # What is larger than the queue waits alone.
-        if self._waiting and (self._waiting + size > self._max_queue or seconds > self._max_seconds):
-            return busy(max(1, min(_LONGEST_RETRY, math.ceil(seconds))))
-        return None
+        seconds = self._seconds_ahead()
+        full = self._waiting > 0 and self._waiting + size > self._max_queue  # what is larger than the queue waits alone
+        return _busy_for(seconds) if full or seconds > self._max_seconds else None
+
+    def _seconds_ahead(self) -> float:
+        """How long the work that is there now should take."""
+        with self._changed:
+            return max(0.0, self._busy_until - self._clock()) + self._seconds_of(self._jobs)
+
+    def _seconds_of(self, jobs: Iterable[_Job]) -> float:
+        return sum(job.size * self._pace_of(job.kind).seconds_a_node for job in jobs)
+
+    def _pace_of(self, kind: Kind) -> _Pace:
+        return self._paces.get(kind, self._all_kinds)  # what never ran yet is taken to be like the rest
 
     async def run(self, kind: Kind, payload: Any, size: int = 1) -> Any:
         """The result of one request; raises Refusal where the queue is full, or the error that `kind` gave."""
         assert self._loop is not None
-        job = _Job(kind, payload, max(1, size), self._loop.create_future())
+        job = _Job(kind, payload, max(1, size), self._loop.create_future(), self._clock())
         with self._changed:
             if (refusal := self.refusal(job.size)) is not None:
                 raise refusal
@@ -121,36 +161,72 @@ class Worker:
 
     def _work(self) -> None:
         while batch := self._next_batch():
-            started = time.perf_counter()
+            started = self._clock()
             results = _results_of(batch)
-            seconds = time.perf_counter() - started
+            seconds = self._clock() - started
             nodes = sum(job.size for job in batch)
-            old = self._seconds_a_node or seconds / nodes
-            self._seconds_a_node = _KEPT_SHARE * old + (1 - _KEPT_SHARE) * seconds / nodes
+            with self._changed:
+                for pace in (self._paces.setdefault(batch[0].kind, _Pace()), self._all_kinds):
+                    pace.measure(nodes, seconds)
+                self._busy_until = 0.0
             self._deliver(batch, results)
             waited = max(started - job.since for job in batch)
             self._report(BatchReport(batch[0].kind.name, len(batch), nodes, seconds, waited))
+            self._has_worked = True
+            del batch, results  # they can be large, and the next may be long in coming
 
     def _next_batch(self) -> list[_Job]:
         """The first request that waits, and others of its kind; none when everything is done for good."""
-        with self._changed:
-            while not self._jobs:
+        while True:
+            self._wait_for_work()
+            with self._changed:
+                self._drop_late()
+                if self._jobs:
+                    return self._take()
                 if self._closing:
                     return []
-                self._changed.wait()
-            batch = [self._jobs.popleft()]
-            kind, room = batch[0].kind, self._max_batch - batch[0].size
-            if kind.together and room > 0:
-                left: deque[_Job] = deque()
-                for job in self._jobs:
-                    if job.kind is kind and job.size <= room:
-                        batch.append(job)
-                        room -= job.size
-                    else:
-                        left.append(job)
-                self._jobs = left
-            self._waiting -= sum(job.size for job in batch)
-            return batch
+
+    def _wait_for_work(self) -> None:
+        """Until there is some, or there will be none."""
+        with self._changed:
+            seconds = self._idle_seconds if self._has_worked else None
+            if self._changed.wait_for(lambda: self._jobs or self._closing, seconds):
+                return
+        self._has_worked = False
+        self._idle()
+        with self._changed:
+            self._changed.wait_for(lambda: self._jobs or self._closing)
+
+    def _take(self) -> list[_Job]:
+        batch = [self._jobs.popleft()]
+        kind, room = batch[0].kind, self._largest_batch(batch[0].kind) - batch[0].size
+        if kind.together and room > 0:
+            left: deque[_Job] = deque()
+            for job in self._jobs:
+                if job.kind is kind and job.size <= room:
+                    batch.append(job)
+                    room -= job.size
+                else:
+                    left.append(job)
+            self._jobs = left
+        self._waiting -= sum(job.size for job in batch)
+        self._busy_until = self._clock() + self._seconds_of(batch)
+        return batch
+
+    def _largest_batch(self, kind: Kind) -> float:
+        """How many nodes to compute together: on a slow machine fewer, as nobody else is served meanwhile."""
+        seconds = self._pace_of(kind).seconds_a_node
+        return min(self._max_batch, _BATCH_SHARE * self._max_seconds / seconds) if seconds else self._max_batch
+
+    def _drop_late(self) -> None:
+        """Refuse requests that have waited for too long, unless they are the last ones anyway."""
+        latest = self._clock() - self._max_seconds
+        late = [job for job in self._jobs if job.since < latest]
+        if late and not self._closing:
+            self._jobs = deque(job for job in self._jobs if job.since >= latest)
+            self._waiting -= sum(job.size for job in late)
+            seconds = self._seconds_ahead()
+            self._deliver(late, [_busy_for(seconds) for _ in late])
 
     def _deliver(self, batch: list[_Job], results: Sequence[Any]) -> None:
         assert self._loop is not None
@@ -158,6 +234,10 @@ class Worker:
             self._loop.call_soon_threadsafe(_settle, batch, results)
         except RuntimeError:  # the loop has ended, and nobody waits
             logger.warning("%d finished requests have nobody to go to", len(batch))
+
+
+def _busy_for(seconds: float) -> Refusal:
+    return busy(max(1, min(_LONGEST_RETRY, math.ceil(seconds))))
 
 
 def _results_of(batch: list[_Job]) -> Sequence[Any]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from sanne.errors import FieldError, NodeExistsError
 from sanne.graph.csr import FloatArray
+from sanne.graph.formats.ids import control_character
 from sanne.serve.ids import NodeIds, key_of
 from sanne.serve.nodes import NewNode, NodeId
 
@@ -67,6 +68,8 @@ def check_id(node_id: NodeId, field: str) -> None:
         raise FieldError(field, "an id cannot be empty")
     else:
         _check_text(node_id, field)
+        if (character := control_character(node_id)) is not None:
+            raise FieldError(field, f"the control character {character!r} stands in this id: leave it out")
 
 
 def check_attributes(node: NewNode, reads: Reads, prefix: str) -> None:

@@ -1,7 +1,7 @@
 """The engine behind the server: model, live graph and store joined. No HTTP here."""
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -88,12 +88,20 @@ class Engine:
             return self._answers.answer(self._answers.check(groups, distinct=False), explain, similar)
 
     def add(
-        self, groups: Sequence[Sequence[NewNode]], *, explain: Sequence[int], similar: Sequence[int]
+        self,
+        groups: Sequence[Sequence[NewNode]],
+        *,
+        explain: Sequence[int],
+        similar: Sequence[int],
+        check: Callable[[list[Result]], list[Result]] = list,
     ) -> list[Result]:
-        """Like `embed`, and the nodes stay: they are durable when this returns, all groups in one commit."""
+        """Like `embed`, and the nodes stay: they are durable when this returns, all groups in one commit.
+
+        `check` gets the answers before anything is committed; a group whose answer it turns into an error is not kept.
+        """
         with self._working:
             checked = self._answers.check(groups, distinct=True)
-            results = self._answers.answer(checked, explain, similar)
+            results = check(self._answers.answer(checked, explain, similar))
             changes = [
                 [
                     _entry("add", node, answer.vector, answer.spread)

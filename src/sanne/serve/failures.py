@@ -1,5 +1,6 @@
 """Errors of the engine, of validation and of routing as answers in the one JSON shape."""
 
+import logging
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -12,6 +13,8 @@ from starlette.exceptions import HTTPException
 from sanne.errors import FieldError, InputError, NodeExistsError, SanneError, StoreError, UnknownNodeError
 from sanne.serve import requests
 from sanne.serve.refusals import Refusal
+
+logger = logging.getLogger(__name__)
 
 _HTTP_CODES = {
     400: ("bad_request", "the body cannot be read as JSON"),
@@ -79,7 +82,9 @@ def refusal_of(error: Exception) -> Refusal:
     if isinstance(error, InputError):
         return Refusal(422, "invalid", str(error))
     if isinstance(error, StoreError):
-        return Refusal(503, "store", str(error), retry_after=5)
+        logger.error("a request was answered 503: %s", error)  # names files, which are none of a client's business
+        return Refusal(503, "store", "the store cannot be used now; the server's log has the details", retry_after=5)
+    logger.error("a request was answered 500", exc_info=error)
     return _unexpected()
 
 

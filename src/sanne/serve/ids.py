@@ -1,7 +1,7 @@
 """Node ids to numbers and back: those of the base graph, and those that were added since.
 
 A JSON client may write the id 7 as 7 or as "7": both mean the same node, so an id is looked up by its text. Where the
-base has integer ids, ids that are written as plain integers are given back as integers.
+base has integer ids, ids that are written as plain integers of 64 bits are given back as integers.
 """
 
 import hashlib
@@ -65,7 +65,8 @@ class NodeIds:
     def given_back(self, key: NodeId) -> NodeId:
         """An id as answers show it."""
         text = key_of(key)
-        return int(text) if self._integers and _PLAIN_INTEGER.fullmatch(text) else text
+        number = _as_integer(text) if self._integers else None
+        return text if number is None else number
 
     def add(self, node_id: NodeId) -> int:
         """A number for a new id."""
@@ -84,16 +85,25 @@ class NodeIds:
     def _find_in_base(self, key: str) -> int:
         wanted: NodeId = key
         if self._integers:
-            if not _PLAIN_INTEGER.fullmatch(key):
+            number = _as_integer(key)
+            if number is None:
                 return -1
-            wanted = int(key)
+            wanted = number
         if self._graph.ids_count_up:
             return int(wanted) if 0 <= int(wanted) < self._base_count else -1
         hashed = hash(wanted)
         place = int(np.searchsorted(self._hashes, hashed))
         while place < len(self._hashes) and self._hashes[place] == hashed:
-            number = int(self._order[place])
-            if self._graph.node_ids[number] == wanted:
-                return number
+            row = int(self._order[place])
+            if self._graph.node_ids[row] == wanted:
+                return row
             place += 1
         return -1
+
+
+def _as_integer(text: str) -> int | None:
+    """The integer that a text is the plain form of; None where there is none, or none that fits in 64 bits."""
+    if not _PLAIN_INTEGER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None

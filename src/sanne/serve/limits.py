@@ -10,7 +10,8 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sanne.config import ServeConfig
-from sanne.serve.refusals import Refusal, closing
+from sanne.graph.formats.ids import control_character
+from sanne.serve.refusals import Refusal, body_too_large, closing
 
 _DELETED = bytes(set(range(256)) - set(b'"[]{}'))
 _METHODS_WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
@@ -92,11 +93,7 @@ class OpenBodies:
 
     def _check_length(self, size: int) -> None:
         if size > self._config.max_body_bytes:
-            raise Refusal(
-                413,
-                "body_too_large",
-                f"the body is larger than {self._config.max_body_bytes:,} bytes: send fewer nodes at a time",
-            )
+            raise body_too_large(self._config.max_body_bytes)
 
     def _make_room(self) -> None:
         over = len(self._open) - self._config.max_open_bodies
@@ -133,6 +130,26 @@ class Pace:
             await asyncio.sleep(mine - now)
 
 
+def _check_path(scope: Scope) -> None:
+    if (character := control_character(scope["path"])) is not None:
+        raise Refusal(422, "invalid", f"the control character {character!r} stands in the path, and no id has one")
+
+
+def _check_origin(scope: Scope) -> None:
+    """Refuse changes that a web page of another origin asks for: its browser sends them without asking the user."""
+    if scope["method"] not in _METHODS_WITH_BODY:
+        return
+    headers = Headers(scope=scope)
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    if site is not None:  # a browser that is sure of it, also behind a proxy that changes the host
+        foreign = site.lower() not in ("same-origin", "none")
+    else:
+        host = headers.get("host", "").lower()
+        foreign = origin is not None and origin.lower() not in (f"http://{host}", f"https://{host}")
+    if foreign:
+        raise Refusal(403, "foreign_origin", "a page of another origin asked for this: only this server's own page may")
+
+
 def _declared_length(scope: Scope) -> int:
     value = Headers(scope=scope).get("content-length", "")
     return int(value) if value.isdecimal() and value.isascii() else 0
@@ -154,7 +171,7 @@ def json_depth(body: bytes) -> int:
 
 
 class Guard:
-    """ASGI middleware: host, token, then body, then nesting; what comes through arrives whole."""
+    """ASGI middleware: host, path, origin, token, then body, then nesting; what comes through arrives whole."""
 
     def __init__(
         self,
@@ -187,6 +204,8 @@ class Guard:
             return
         try:
             self._check_host(scope)
+            _check_path(scope)
+            _check_origin(scope)
             self._check_token(scope)
             replay = await self._whole(scope, receive)
         except Disconnected:

@@ -32,6 +32,8 @@ class LiveFeatures:
         on_disk = feature_map.name == "given" and isinstance(graph.features, np.memmap)
         small = graph.num_nodes * feature_map.width * 4 <= _KEPT_BYTES
         self._base = feature_map.transform(graph) if small and not on_disk else None
+        if self._base is not None:
+            self._base.flags.writeable = False
         self._slots = Growing(np.full(graph.num_nodes, -1, np.int32))
         self._own = Growing(np.empty((0, feature_map.width), np.float32))
 

@@ -73,6 +73,11 @@ def busy(retry_after: int) -> Refusal:
     return Refusal(429, "busy", "too many requests are waiting: send this one again later", retry_after=retry_after)
 
 
+def body_too_large(limit: int) -> Refusal:
+    """More bytes than a request may have."""
+    return Refusal(413, "body_too_large", f"the body is larger than {limit:,} bytes: send fewer nodes at a time")
+
+
 def closing() -> Refusal:
     """The server is on its way out."""
     return Refusal(503, "closing", "the server is shutting down: send this to another, or later", retry_after=5)

@@ -1,6 +1,6 @@
 """What clients send and get: the JSON of requests and answers. How much of it is allowed is for the server to say."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, model_validator
@@ -12,8 +12,12 @@ from sanne.serve.nodes import NodeId as EngineId
 
 NAMED_BY_DEFAULT = 10  # nodes, for "explain": true
 
+# For the description; the check itself is `control_character`.
+NO_CONTROL_CHARACTERS: dict[str, Any] = {"pattern": r"^[^\x00-\x1f\x7f-\x9f]+$"}
+
 NodeId = Annotated[
-    Annotated[str, Field(min_length=1, max_length=512)] | Annotated[int, Field(ge=-(2**63), lt=2**63)],
+    Annotated[str, Field(min_length=1, max_length=512, json_schema_extra=NO_CONTROL_CHARACTERS)]
+    | Annotated[int, Field(ge=-(2**63), lt=2**63)],
     Field(description="Your name for a node: a string or a whole number."),
 ]
 Weight = Annotated[float, Field(gt=0, le=1e30, description="How strongly walks prefer this link.")]

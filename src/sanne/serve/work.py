@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 
+from sanne.serve.answers import Result
 from sanne.serve.batching import Kind
 from sanne.serve.engine import Engine
 from sanne.serve.nodes import Answer, NewNode, NodeInfo
@@ -50,13 +51,32 @@ class Work:
         return self._embed([request])[0]
 
     def _add(self, requests: Sequence[Described]) -> list[Any]:
-        found = self.engine.add(
-            [request.nodes for request in requests],
-            explain=[request.explain for request in requests],
-            similar=[request.similar for request in requests],
-        )
+        """Add nodes; the JSON is made before the commit, so that nothing is kept of a request that has no answer."""
+        answers: list[Any] = []
+
+        def check(found: list[Result]) -> list[Result]:
+            answers.extend(_answers(requests, found))
+            return [
+                answer if isinstance(answer, Exception) else result
+                for answer, result in zip(answers, found, strict=True)
+            ]
+
+        try:
+            self.engine.add(
+                [request.nodes for request in requests],
+                explain=[request.explain for request in requests],
+                similar=[request.similar for request in requests],
+                check=check,
+            )
+        except Exception:
+            if answers or len(requests) == 1:  # a failed commit is everyone's failure
+                raise
+            return [_outcome(partial(self._add_alone, request)) for request in requests]
         self.statistics = self.engine.statistics()
-        return _answers(requests, found)
+        return answers
+
+    def _add_alone(self, request: Described) -> Any:
+        return self._add([request])[0]
 
     def _change(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
         results = [_outcome(call) for call in calls]
@@ -72,8 +92,9 @@ def _outcome(call: Callable[[], Any]) -> Any:
 
 
 def _answers(requests: Sequence[Described], found: Sequence[Any]) -> list[Any]:
+    """JSON or an error for each request by itself: an answer that cannot be written is nobody else's failure."""
     return [
-        answers if isinstance(answers, Exception) else request.to_json(answers)
+        answers if isinstance(answers, Exception) else _outcome(partial(request.to_json, answers))
         for request, answers in zip(requests, found, strict=True)
     ]
 

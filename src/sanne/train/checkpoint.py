@@ -18,6 +18,7 @@ from torch import Tensor
 from sanne.atomic import replaced_file
 from sanne.errors import InputError
 from sanne.graph.csr import Adjacency, FloatArray
+from sanne.model.safe_files import Shapes, check_shapes, read_tensors, tensor_shapes
 
 
 @dataclass
@@ -70,28 +71,45 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint, identity: str) -> None:
         save_file(contiguous, part, metadata={"sanne": header, "sha256": checksum(header, contiguous)})
 
 
-def load_checkpoint(path: Path, identity: str) -> Checkpoint:
-    """Read a checkpoint; refuse one of another graph or of other settings."""
+def possible_shapes(model: torch.nn.Module, optimisers: list[torch.optim.Optimizer]) -> Shapes:
+    """The tensors that a checkpoint of a training may hold."""
+    states = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    shapes = {f"{part}/{name}": shape for part in ("model", "best") for name, shape in states.items()}
+    for number, optimiser in enumerate(optimisers):
+        parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
+        for index, parameter in enumerate(parameters):
+            for entry, shape in (("step", ()), ("exp_avg", parameter.shape), ("exp_avg_sq", parameter.shape)):
+                shapes[f"optimiser/{number}/{index}/{entry}"] = tuple(shape)
+    return shapes
+
+
+def load_checkpoint(path: Path, identity: str, possible: Shapes) -> Checkpoint:
+    """Read a checkpoint; refuse one of another graph or of other settings.
+
+    `possible` are the tensors that it may hold. Others are refused before any is read.
+    """
     try:
+        shapes = tensor_shapes(path)
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-        if metadata["sha256"] != checksum(metadata["sanne"], tensors):
-            raise ValueError("its checksum does not fit")
         header = json.loads(metadata["sanne"])
-        found = header["identity"]
-        optimisers = [_optimiser(number, values, tensors) for number, values in enumerate(header["optimisers"])]
-        progress = Progress(**header["progress"])
-        for name, tensor in tensors.items():
-            if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
-                raise ValueError(f"{name} holds numbers that are not finite")
+        if header["identity"] == identity:
+            check_shapes(shapes, {name: possible[name] for name in shapes.keys() & possible.keys()})
+            return _read_checkpoint(path, metadata, header)
     except (SafetensorError, OSError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{path}: not a readable checkpoint ({error}); delete it and fit again") from None
-    if found != identity:
-        raise InputError(
-            f"{path}: this checkpoint belongs to another graph or to other settings; "
-            "resume with those it was made with, or delete it and fit again"
-        )
+    raise InputError(
+        f"{path}: this checkpoint belongs to another graph or to other settings; "
+        "resume with those it was made with, or delete it and fit again"
+    )
+
+
+def _read_checkpoint(path: Path, metadata: dict[str, str], header: dict[str, Any]) -> Checkpoint:
+    tensors = read_tensors(path)
+    if metadata["sha256"] != checksum(metadata["sanne"], tensors):
+        raise ValueError("its checksum does not fit")
+    optimisers = [_optimiser(number, values, tensors) for number, values in enumerate(header["optimisers"])]
+    progress = Progress(**header["progress"])
     return Checkpoint(progress, _under("model/", tensors), _under("best/", tensors), optimisers)
 
 

@@ -8,14 +8,18 @@ from typing import Any
 from sanne.config import Config
 from sanne.device import choose_device, one_blas_thread
 from sanne.errors import InputError
-from sanne.features.choose import fit_features
-from sanne.graph.csr import Graph
+from sanne.features.choose import FeatureMap, fit_features, fit_transform_features
+from sanne.features.kept import KeptFeatures
+from sanne.graph.csr import FloatArray, Graph
 from sanne.model.artifact import Artifact, versions
 from sanne.model.sanne import WalkModel
 from sanne.train.distributed import joined_processes
 from sanne.train.loop import Run, train
 
 logger = logging.getLogger(__name__)
+
+# Maps whose vectors are kept. Others are cheap, or their last bits depend on which nodes are asked for together.
+_KEPT = ("tfidf", "doc2vec")
 
 # Called after every epoch with the model so far and the number of epochs done; may return a validation score.
 EpochHook = Callable[[Artifact, int], float | None]
@@ -34,8 +38,9 @@ def fit_model(
     """Fit the feature map and train the model on a graph.
 
     `features_from` is a larger graph whose text or features may be read to fit the feature map; the default, the
-    training graph itself, is what new nodes need. The record gets `seconds` of features, teacher and training,
-    without the time that `on_epoch` takes.
+    training graph itself, is what new nodes need. A map that reads words keeps the vectors of `graph` while that graph
+    is in use, so that its nodes can be embedded without reading their texts again. The record gets `seconds` of
+    features, teacher and training, without the time that `on_epoch` takes.
     """
     if graph.num_edges == 0:
         raise InputError(
@@ -43,8 +48,7 @@ def fit_model(
         )
     started = time.perf_counter()
     with one_blas_thread():
-        feature_map = fit_features(features_from or graph, config.features, seed)
-        features = feature_map.transform(graph)
+        feature_map, features = _fit_features(graph, features_from, config, seed)
     config = config.settled(has_attributes=feature_map.name != "structure")
     logger.info("features: %s, %d columns", feature_map.name, feature_map.width)
     model = WalkModel(config, width=feature_map.width, num_nodes=graph.num_nodes, seed=seed)
@@ -75,3 +79,15 @@ def fit_model(
         versions=versions(),
     )
     return artifact
+
+
+def _fit_features(
+    graph: Graph, features_from: Graph | None, config: Config, seed: int
+) -> tuple[FeatureMap, FloatArray]:
+    """The map, and the vectors of `graph`, which it keeps if they are costly."""
+    if features_from is None or features_from is graph:
+        feature_map, rows = fit_transform_features(graph, config.features, seed)
+    else:
+        feature_map = fit_features(features_from, config.features, seed)
+        rows = feature_map.transform(graph)
+    return (KeptFeatures(feature_map, graph, rows) if feature_map.name in _KEPT else feature_map), rows

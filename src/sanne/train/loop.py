@@ -16,11 +16,20 @@ from sanne.config import Config, TrainConfig
 from sanne.device import choose_device, one_blas_thread, torch_threads
 from sanne.errors import InputError, SanneError
 from sanne.graph.csr import Adjacency, FloatArray
+from sanne.interrupts import raise_if_interrupted
 from sanne.model.distil import ClusterDistillation, Teacher
 from sanne.model.sampled_softmax import NeighbourSoftmax
 from sanne.model.sanne import WalkModel
 from sanne.seeds import derived_seed
-from sanne.train.checkpoint import Checkpoint, Progress, copy_of, fingerprint, load_checkpoint, save_checkpoint
+from sanne.train.checkpoint import (
+    Checkpoint,
+    Progress,
+    copy_of,
+    fingerprint,
+    load_checkpoint,
+    possible_shapes,
+    save_checkpoint,
+)
 from sanne.train.distributed import Processes, is_restarted, launched
 from sanne.train.report import Callback, Reporter
 from sanne.train.row_adam import RowAdam
@@ -110,6 +119,7 @@ def train(
                     bar.set_postfix(loss=f"{loss.item():.3f}", refresh=False)
                     rate = optimisers[0].param_groups[0]["lr"]
                     reporter.add(batch.position + 1, loss.item(), rate, batch.whole_size)
+                    raise_if_interrupted()
             mean_loss = float(losses) / stream.steps_per_epoch
             if not math.isfinite(mean_loss) or not is_finite(model):
                 raise SanneError(
@@ -188,7 +198,7 @@ def _validate(
 def _restore(
     model: WalkModel, optimisers: list[torch.optim.Optimizer], path: Path, identity: str
 ) -> tuple[Progress, dict[str, Tensor]]:
-    checkpoint = load_checkpoint(path, identity)
+    checkpoint = load_checkpoint(path, identity, possible_shapes(model, optimisers))
     try:
         model.load_state_dict(checkpoint.model)
         for optimiser, state in zip(optimisers, checkpoint.optimisers, strict=True):

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sanne.errors import InputError
 from sanne.graph.csr import Graph
-from sanne.graph.formats.ids import encode_ids, id_array, match_ids, shown, sort_ids
+from sanne.graph.formats.ids import encode_ids, id_array, match_ids, refuse_control_characters, shown, sort_ids
 from sanne.graph.formats.node_data import as_array, as_features, as_labels, as_texts
 
 
@@ -45,6 +45,7 @@ def read_arrays(
             found = sort_ids(encode_ids(chunks, infer=False))
             if len(found.rows) and found.rows.min() < 0:
                 raise InputError(f"edge {int(found.rows.argmin()) % len(sources) + 1}: an empty node id")
+            refuse_control_characters(found, lambda row: f"edge {row % len(sources) + 1}")
             names = id_array(found.distinct)
             sources, targets = found.rows[: len(sources)], found.rows[len(sources) :]
     return Graph.from_edges(

@@ -63,7 +63,8 @@ class DelimitedFile:
     def batches(self, columns: Sequence[str], strings: Sequence[str], rows: int) -> Iterator[pa.Table]:
         """Some columns, up to `rows` rows at a time; those in `strings` stay text as written, others as in `schema`."""
         self._check_quotes()
-        kinds = {name: self.schema().field(name).type for name in columns} | dict.fromkeys(strings, pa.string())
+        schema = self.schema()
+        kinds = {name: schema.field(name).type for name in columns} | dict.fromkeys(strings, pa.string())
         try:
             for batch in self._open({name: kinds[name] for name in columns}):
                 for first in range(0, batch.num_rows, rows):

@@ -5,7 +5,7 @@ from pathlib import Path
 from sanne.errors import InputError
 from sanne.graph.csr import Graph
 from sanne.graph.formats.delimited import DelimitedFile, check_is_file, check_utf8
-from sanne.graph.formats.ids import encode_ids, id_array, sort_ids
+from sanne.graph.formats.ids import encode_ids, id_array, refuse_control_characters, sort_ids
 
 
 def read_edge_list(path: str | Path, *, directed: bool = False) -> Graph:
@@ -16,6 +16,7 @@ def read_edge_list(path: str | Path, *, directed: bool = False) -> Graph:
     if len(ids.rows) and ids.rows.min() < 0:
         row = int(ids.rows.argmin()) % table.num_rows
         raise InputError(f"{file.place(row)}: an edge needs two node ids")
+    refuse_control_characters(ids, lambda row: file.place(row % table.num_rows))
     return Graph.from_edges(
         ids.rows[: table.num_rows],
         ids.rows[table.num_rows :],

@@ -1,5 +1,7 @@
 """Turn columns of node ids into indices: clean, number and match ids without a loop per edge."""
 
+import re
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +15,7 @@ from sanne.errors import InputError
 
 IntArray = npt.NDArray[np.int64]
 CANONICAL_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"  # as int() prints it: not 007, +7 or 1e3
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # Unicode's category Cc, and halves of surrogate pairs
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,34 @@ def id_array(ids: pa.Array) -> npt.NDArray[Any]:
     """Arrow ids as int64, or as str objects."""
     array: npt.NDArray[Any] = ids.to_numpy(zero_copy_only=False)
     return array if array.dtype.kind == "i" else array.astype(object)
+
+
+def control_character(text: str) -> str | None:
+    """The first control character of an id, or None."""
+    found = _CONTROL.search(text)
+    return None if found is None else found.group()
+
+
+def row_with_control_character(ids: pa.Array | pa.ChunkedArray) -> int | None:
+    """The first row of a column of ids that has a control character, or None."""
+    if not len(ids) or pa.types.is_integer(ids.type) or pa.types.is_null(ids.type):
+        return None
+    row: int = pc.index(pc.match_substring_regex(ids, r"\p{Cc}"), True).as_py()
+    return None if row < 0 else row
+
+
+def refuse_control_characters(ids: Ids, place: Callable[[int], str]) -> None:
+    """Refuse ids that could not be written on a line or in an address; `place` says where a row of `ids` is."""
+    code = row_with_control_character(ids.distinct)
+    if code is not None:
+        row = int(np.argmax(ids.rows == code))
+        raise InputError(f"{place(row)}: {control_problem(ids.distinct[code].as_py())}")
+
+
+def control_problem(node_id: str) -> str:
+    """What is wrong with an id that has a control character, and what to do."""
+    character = control_character(node_id) or ""
+    return f"node id {node_id!r} has the control character U+{ord(character):04X}; remove it from the id"
 
 
 def shown(ids: npt.NDArray[Any], row: int) -> str:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sanne.errors import InputError
 from sanne.graph.formats.columns import read_labels
-from sanne.graph.formats.ids import encode_ids, match_ids
+from sanne.graph.formats.ids import encode_ids, match_ids, refuse_control_characters
 from sanne.graph.formats.tables import open_table
 
 
@@ -21,6 +21,7 @@ def read_label_table(source: Any, node_ids: npt.NDArray[Any]) -> npt.NDArray[Any
         raise InputError(f"{table.name}: a label table needs the columns id and label; found {found}")
     data = table.read([names["id"], names["label"]], strings=[names["id"], names["label"]])
     ids = encode_ids([data.column(names["id"])], infer=not table.typed)
+    refuse_control_characters(ids, table.place)
     if len(np.unique(ids.rows)) != len(ids.rows):
         raise InputError(f"{table.name}: an id stands more than once or is missing; keep one row per node")
     given = read_labels(table, data.column(names["label"]), names["label"])

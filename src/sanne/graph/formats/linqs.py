@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sanne.errors import InputError
 from sanne.graph.csr import Graph
 from sanne.graph.formats.delimited import DelimitedFile, check_is_file
-from sanne.graph.formats.ids import encode_ids, id_array, match_ids
+from sanne.graph.formats.ids import encode_ids, id_array, match_ids, refuse_control_characters
 
 logger = logging.getLogger(__name__)
 
@@ -30,6 +30,7 @@ def read_linqs(folder: str | Path, *, directed: bool = False) -> Graph:
     if len(ids.distinct) != len(ids.rows):
         row = int(np.flatnonzero(ids.rows != np.arange(len(ids.rows)))[0])
         raise InputError(f"{content.place(row)}: id {table.column(0)[row].as_py()!r} is empty or a repeat")
+    refuse_control_characters(ids, content.place)
     listed = cites.read(cites.columns, strings=cites.columns)
     ends = encode_ids([listed.column(1), listed.column(0)], infer=True)
     position = np.append(match_ids(ends.distinct, ids.distinct), -1)[ends.rows]

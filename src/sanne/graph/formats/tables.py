@@ -18,7 +18,7 @@ from sanne.errors import InputError
 from sanne.graph.csr import LARGEST_WEIGHT, SMALLEST_WEIGHT, Graph, usable_weights
 from sanne.graph.formats.columns import Table, is_numeric, numbers, read_features, read_labels, read_texts
 from sanne.graph.formats.delimited import open_delimited
-from sanne.graph.formats.ids import Ids, encode_ids, id_array, match_ids, sort_ids
+from sanne.graph.formats.ids import Ids, encode_ids, id_array, match_ids, refuse_control_characters, sort_ids
 from sanne.graph.formats.typed_tables import is_table, open_memory_table, open_parquet
 
 logger = logging.getLogger(__name__)
@@ -181,9 +181,11 @@ def _read_nodes(
 
 def _encode(table: Table, columns: list[pa.ChunkedArray]) -> Ids:
     try:
-        return encode_ids(columns, infer=not table.typed)
+        ids = encode_ids(columns, infer=not table.typed)
     except InputError as error:
         raise InputError(f"{table.name}: {error}") from None
+    refuse_control_characters(ids, lambda row: table.place(row % len(columns[0])))
+    return ids
 
 
 def _check_one_row_per_id(table: Table, ids: Ids) -> None:

@@ -112,7 +112,7 @@ def open_memory_table(source: Any, name: str) -> MemoryTable:
     elif _is_pandas(source):
         columns = [str(column) for column in source.columns]
         _check_unique(tuple(columns), name)
-        arrays = [_from_pandas(source.iloc[:, position]) for position in range(len(columns))]
+        arrays = [_from_pandas(source.iloc[:, position], name) for position in range(len(columns))]
         table = pa.table(arrays, names=columns)
     else:
         table = pa.table(source)
@@ -134,7 +134,7 @@ def _is_pandas(source: Any) -> bool:
     return hasattr(source, "iloc") and hasattr(source, "columns")
 
 
-def _from_pandas(series: Any) -> Any:
+def _from_pandas(series: Any, name: str) -> Any:
     try:
         return pa.array(series, from_pandas=True)
     except (pa.ArrowException, OverflowError, UnicodeError):  # mixed types, or numbers beyond 64 bits: read as text
@@ -143,7 +143,10 @@ def _from_pandas(series: Any) -> Any:
         try:
             return pa.array(texts, pa.string())
         except UnicodeEncodeError as error:
-            raise InputError(f"column {series.name!r}: {error.object!r} is no valid text; correct it") from None
+            row = texts.index(error.object) + 1
+            raise InputError(
+                f"{name}, row {row}: {error.object!r} in column {series.name!r} is no valid text; correct it"
+            ) from None
 
 
 def _check_unique(columns: tuple[str, ...], name: str) -> None:

@@ -1,0 +1,60 @@
+"""Files from strangers: only regular ones are opened, and tensors are described before any of them is read."""
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+def require_regular(path: Path) -> None:
+    """An OSError for anything but a regular file or a link to one: to open a pipe or a device may wait forever."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise OSError(f"{path.name} is not a regular file")
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a regular file."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(f"{path.name} is not a regular file")
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def tensor_shapes(path: Path) -> Shapes:
+    """The names and shapes in a safetensors file, from its header alone; all must be of single precision."""
+    require_regular(path)
+    shapes: Shapes = {}
+    with safe_open(path, framework="pt") as file:
+        for name in file.keys():  # noqa: SIM118 (not a dict)
+            part = file.get_slice(name)
+            if part.get_dtype() != "F32":
+                raise ValueError(f"{name} holds {part.get_dtype()}, where F32 is expected")
+            shapes[name] = tuple(part.get_shape())
+    return shapes
+
+
+def check_shapes(found: Shapes, expected: Shapes) -> None:
+    """A ValueError that names the first tensor that is missing, unknown or of another shape."""
+    for name in sorted(expected.keys() | found.keys()):
+        if name not in expected:
+            raise ValueError(f"unknown tensor {name}")
+        if name not in found:
+            raise ValueError(f"{name} is missing")
+        if found[name] != expected[name]:
+            raise ValueError(f"{name} has shape {found[name]}, where {expected[name]} is expected")
+
+
+def read_tensors(path: Path) -> dict[str, torch.Tensor]:
+    """All tensors of a safetensors file; a ValueError if a number is not finite."""
+    with safe_open(path, framework="pt") as file:
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
+    for name, tensor in tensors.items():
+        if not bool(torch.isfinite(tensor).all()):
+            raise ValueError(f"{name} holds numbers that are not finite")
+    return tensors

@@ -1,0 +1,85 @@
+"""What a fit has computed is kept for its own graph and not computed again."""
+
+import copy
+import gc
+import pickle
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from planted import TINY
+from sanne.config import FeatureConfig
+from sanne.estimator import SANNE
+from sanne.features import text
+from sanne.features.choose import fit_transform_features
+from sanne.features.kept import KeptFeatures
+from sanne.graph.csr import Graph
+
+
+def documents(count: int = 40) -> Graph:
+    texts = np.array([f"topic{i % 3} common number{i}" for i in range(count)], dtype=object)
+    return Graph.from_edges(np.arange(count - 1), np.arange(1, count), node_ids=np.arange(count), texts=texts)
+
+
+@pytest.fixture
+def split(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often each text was split into words."""
+    seen: Counter[str] = Counter()
+    original = text.words
+
+    def counted(document: str) -> list[str]:
+        seen[document] += 1
+        return original(document)
+
+    monkeypatch.setattr(text, "words", counted)
+    return seen
+
+
+@pytest.mark.parametrize("objective", ["distil", "neighbours"])
+@pytest.mark.parametrize("features", ["tfidf", "doc2vec"])
+def test_a_fit_splits_every_text_once(features: str, objective: str, split: Counter[str]) -> None:
+    graph = documents()
+    settings = TINY | {"features": features, "objective": objective, "epochs": 1, "doc2vec_epochs": 2}
+    model = SANNE(settings=settings).fit(graph)
+    assert split == dict.fromkeys(graph.texts, 1)  # type: ignore[arg-type]
+    assert len(model.transform(graph)) == len(model.transform(graph, [3, 4])) + 38
+    assert split == dict.fromkeys(graph.texts, 1)  # type: ignore[arg-type]
+
+
+def test_a_hook_after_an_epoch_does_not_split_texts_again(split: Counter[str]) -> None:
+    graph = documents()
+    seen: list[Any] = []
+    SANNE(settings=TINY | {"epochs": 2}).fit(
+        graph, on_epoch=lambda artifact, _: seen.append(artifact.feature_map.transform(graph))
+    )
+    assert len(seen) == 2
+    assert split == dict.fromkeys(graph.texts, 1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("features", ["tfidf", "doc2vec", "structure"])
+def test_vectors_of_the_fit_are_those_of_the_map_and_cannot_be_changed(features: Any) -> None:
+    graph = documents()
+    fitted, rows = fit_transform_features(graph, FeatureConfig(features=features, feature_dim=6, doc2vec_epochs=2), 0)
+    expected = fitted.transform(graph)
+    assert np.allclose(rows, expected, atol=1e-6)
+    kept = KeptFeatures(fitted, graph, rows)
+    kept.transform(graph)[:] = 9.0
+    kept.transform(graph, np.array([1, 2]))[:] = 9.0
+    assert np.array_equal(kept.transform(graph), rows)
+    assert np.array_equal(kept.transform(graph, np.array([2, 0])), rows[[2, 0]])
+    assert np.allclose(kept.transform(documents()), expected, atol=1e-6)  # another graph is read by the map
+
+
+def test_vectors_are_kept_no_longer_than_their_graph() -> None:
+    graph = documents()
+    fitted, rows = fit_transform_features(graph, FeatureConfig(feature_dim=3), 0)
+    kept = KeptFeatures(fitted, graph, rows)
+    for twin in (copy.deepcopy(kept), pickle.loads(pickle.dumps(kept))):
+        assert twin.name == "tfidf"
+        assert not isinstance(twin, KeptFeatures)
+    assert len(kept._rows) == 1
+    del graph
+    gc.collect()
+    assert len(kept._rows) == 0
