@@ -1,5 +1,6 @@
 """The engine behind the server: model, live graph and store joined. No HTTP here."""
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from sanne.atomic import read_unreplaced
-from sanne.errors import FieldError, UnknownNodeError
+from sanne.errors import FieldError, StoreError, UnknownNodeError
 from sanne.graph.csr import FloatArray, Graph
 from sanne.model.artifact import Artifact
 from sanne.seeds import derived_seed
@@ -24,6 +25,8 @@ from sanne.serve.reader import Reader
 from sanne.serve.search_index import IndexKeeper
 from sanne.serve.state import LiveState
 from sanne.serve.store import Store, graph_digest, model_digest
+
+logger = logging.getLogger(__name__)
 
 NEIGHBOURS_SHOWN = 50
 _REFRESHED_AT_ONCE = 128  # nodes that are read, and committed, together
@@ -135,6 +138,8 @@ class Engine:
                 raise
             with self._lock:
                 self._state.set_vector(number, vector, spread)
+            self._tidy()
+            with self._lock:
                 return Answer(self._state.ids.name(number), vector, spread)
 
     def delete(self, id: NodeId) -> None:
@@ -255,18 +260,21 @@ class Engine:
 
     def _replay(self) -> None:
         """Bring the state to where the journal ends."""
-        held, done = self._keeper.rows_held, 0
-        for changes in self._store.journal.read():
-            for change in changes if held is not None else ():
-                if done == held:
+        journal, indexed = self._store.journal, self._keeper.journal_end
+        done = journal.first
+        if indexed is not None and indexed < done:  # compaction may have changed the numbers that the index knows
+            indexed = None
+        for changes in journal.read():
+            for change in changes if indexed is not None else ():
+                if done == indexed:
                     self._keeper.restore()
                 done += len(change)
                 self._state.apply([change])
-            if held is None:
+            if indexed is None:
                 self._state.apply(changes)
-        if held is not None and done == held:
+        if indexed is not None and done == indexed:
             self._keeper.restore()
-        self._keeper.look(self._store.journal.rows)
+        self._tidy()
 
     def _warm_up(self) -> None:
         """Load, or compile, all that the first answer needs."""
@@ -277,7 +285,17 @@ class Engine:
         self._store.journal.append(changes)
         with self._lock:
             self._state.apply(changes)
-        self._keeper.look(self._store.journal.rows)
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Compact the journal and make a new search index, if they are due."""
+        journal = self._store.journal
+        try:
+            if journal.is_half_dead():
+                journal.rewrite(self._state.as_entries(journal.features_finder()))
+        except StoreError as error:  # the journal is as it was
+            logger.warning("the journal was not compacted: %s", error)
+        self._keeper.look(journal.end)
 
     def _number(self, id: NodeId) -> int:
         number = self._state.ids.find(id)

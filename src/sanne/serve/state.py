@@ -1,13 +1,14 @@
 """All that is known of the nodes, in memory: graph, ids, features, vectors, and which vectors are out of date."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from typing import Literal
 
 import numpy as np
 
 from sanne.errors import StoreError
 from sanne.graph.csr import FloatArray
-from sanne.serve.ids import NodeIds
+from sanne.serve.ids import NodeIds, key_of
 from sanne.serve.journal import Change, Entry
 from sanne.serve.live_features import LiveFeatures
 from sanne.serve.live_graph import LiveGraph
@@ -35,6 +36,7 @@ class LiveState:
         self._changed: dict[int, None] = {}
         self._near: dict[int, None] = {}
         self._reread: set[int] = set()  # nodes with other neighbours than before
+        self._refreshed: set[int] = set()  # base nodes with other vectors than the store began with
 
     @property
     def num_nodes(self) -> int:
@@ -119,8 +121,58 @@ class LiveState:
     def set_vector(self, node: int, vector: FloatArray, spread: float) -> None:
         """A node's vector, computed from the graph as it is."""
         self.vectors.put(node, vector, spread)
+        if not self.is_added(node):
+            self._refreshed.add(node)
         self._changed.pop(node, None)
         self._near.pop(node, None)
+
+    def as_entries(self, features_of: Callable[[str], FloatArray | None]) -> Iterator[Entry]:
+        """The shortest history that leads to this state; `features_of` gives the features that a node was sent with.
+
+        Applied to the base, it gives the same graph, vectors, texts and stale nodes. Added nodes that were deleted
+        since leave no trace, so that nodes added after them get lower numbers.
+        """
+        graph, later = self.graph, []
+        for node in np.flatnonzero(~graph.alive[: self._base_count]).tolist():
+            yield Entry("delete", self._key(node))
+        for node in range(self._base_count, graph.num_slots):
+            if graph.alive[node]:
+                links = [(end, weight) for (_, end), weight in graph.links(node).items()]
+                yield self._described("add", node, [link for link in links if link[0] < node], features_of)
+                if self.graph.directed and (ahead := [link for link in links if link[0] > node]):
+                    later.append(Entry("edges", self._key(node), links=self._keyed(ahead)))
+        yield from later
+        replaced = [node for node in sorted(self.texts) if not self.is_added(node)]
+        for node in replaced:
+            links = [(end, weight) for (_, end), weight in graph.links(node).items()]
+            yield self._described("replace", node, links, features_of)
+        for node, changes in graph.changed_links():
+            links = list(changes.items())
+            if not graph.directed:  # an edge is listed once; those of added nodes came with them
+                links = [(end, weight) for end, weight in links if node < end < self._base_count]
+            if links and node not in self.texts:
+                yield Entry("edges", self._key(node), links=self._keyed(links))
+        for node in sorted(self._refreshed.difference(replaced)):
+            vector, spread = self.vectors.get(node)
+            yield Entry("vector", self._key(node), vector=vector, spread=spread)
+        marks = [(node, 1.0) for node in self._changed] + [(node, 0.0) for node in self._near]
+        yield Entry("stale", "", links=self._keyed(marks))
+
+    def _described(
+        self,
+        kind: Literal["add", "replace"],
+        node: int,
+        links: Sequence[tuple[int, float]],
+        features_of: Callable[[str], FloatArray | None],
+    ) -> Entry:
+        key, (vector, spread) = self._key(node), self.vectors.get(node)
+        return Entry(kind, key, self.texts[node], features_of(key), self._keyed(links), vector, spread)
+
+    def _key(self, node: int) -> str:
+        return key_of(self.ids.name(node))
+
+    def _keyed(self, links: Sequence[tuple[int, float]]) -> tuple[tuple[str, float], ...]:
+        return tuple((self._key(end), weight) for end, weight in links)
 
     def _add(self, entries: Sequence[Entry], rows: FloatArray) -> None:
         first = self.graph.add_nodes(len(entries))
@@ -133,6 +185,11 @@ class LiveState:
         self._mark(self._connect(list(enumerate(entries, first))), fresh=new)
 
     def _apply_one(self, entry: Entry, features: FloatArray | None) -> None:
+        if entry.kind == "stale":
+            marks = [(self._find(key), own) for key, own in entry.links]
+            self._changed = {node: None for node, own in marks if own}
+            self._near = {node: None for node, own in marks if not own}
+            return
         node = self._find(entry.id)
         if entry.kind == "vector":
             assert entry.vector is not None
@@ -142,6 +199,7 @@ class LiveState:
             self.ids.remove(node)
             self.deleted += 1
             self.texts.pop(node, None)
+            self._refreshed.discard(node)
             self._changed.pop(node, None)
             self._near.pop(node, None)
         else:
