@@ -22,6 +22,7 @@ from sanne.serve.live_features import LiveFeatures, reads_of
 from sanne.serve.live_graph import LiveGraph
 from sanne.serve.nodes import Answer, NewNode, NodeId, NodeInfo
 from sanne.serve.reader import Reader
+from sanne.serve.search import Since
 from sanne.serve.search_index import IndexKeeper
 from sanne.serve.state import LiveState
 from sanne.serve.store import Store, graph_digest, model_digest
@@ -193,6 +194,15 @@ class Engine:
             ids = self._state.ids
             names = [ids.name(number) for number in np.flatnonzero(~self._state.graph.alive).tolist()]
             return [name for name in dict.fromkeys(names) if ids.find(name) < 0]
+
+    def texts_since(self) -> Since:
+        """What a search for ids and texts has to know besides the base graph."""
+        with self._lock:
+            texts = list(self._state.texts.items())
+            base = self._state.graph.base.num_nodes
+            hidden = np.flatnonzero(~self._state.graph.alive[:base]).tolist()
+            name = self._state.ids.name
+            return Since([(name(node), text) for node, text in texts], {*hidden, *(n for n, _ in texts if n < base)})
 
     @property
     def num_arrived(self) -> int:
