@@ -23,6 +23,7 @@ from sanne.atomic import check_target, replaced_file
 from sanne.errors import InputError, StoreError
 from sanne.graph.csr import FloatArray, Graph
 from sanne.locks import take_lock
+from sanne.model.artifact import Artifact
 from sanne.serve import journal
 from sanne.serve.journal import Journal
 from sanne.serve.vectors import EXACT_ROWS, LiveVectors
@@ -81,14 +82,11 @@ class Store:
             self._lock = -1
 
 
-def model_digest(folder: str | Path) -> str:
-    """Stands for a model: settings, weights and feature map."""
-    digest = hashlib.sha256()
-    for name in ("features.json", "model.safetensors"):
-        digest.update((Path(folder) / name).read_bytes())
-    header = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
-    digest.update(json.dumps([header["settings"], header["seed"]], sort_keys=True).encode())
-    return digest.hexdigest()
+def model_digest(artifact: Artifact) -> str:
+    """Stands for a model that was read from a folder: settings, weights and feature map."""
+    files = [artifact.sha256[name] for name in ("features.json", "model.safetensors")]
+    described = [artifact.config.to_dict(), artifact.seed, files]
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 
 def graph_digest(graph: Graph) -> str:
