@@ -4,22 +4,21 @@ import contextlib
 import dataclasses
 import json
 import os
+import random
 import resource
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from engine_parts import add_one, graph_of, newcomer, rebuilt, save_model
+from engine_parts import History, add_one, graph_of, newcomer, rebuilt, same_state, save_model
 
-from sanne.errors import FieldError, StoreError
+from sanne.errors import FieldError, StoreError, UnknownNodeError
 from sanne.graph.csr import Graph
 from sanne.serve import journal
 from sanne.serve.engine import Engine
@@ -35,21 +34,26 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_model(tmp_path_factory.mktemp("models") / "model", GRAPH)
 
 
+def killed_after(acknowledged: int, script: str, *arguments: object) -> list[str]:
+    """What a script printed before it was killed, at least so many lines after its first."""
+    path = os.pathsep.join([str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, str(HERE / script), *map(str, arguments)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": path})
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    lines = [child.stdout.readline() for _ in range(acknowledged)]
+    child.send_signal(signal.SIGKILL)
+    return [*lines, *child.communicate()[0].splitlines()]
+
+
 def test_every_acknowledged_node_survives_kill_9_at_a_random_moment(model: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
     acknowledged: dict[str, float] = {}
-    stream = np.random.default_rng(int(time.time()))
     for number in range(2):
-        path = os.pathsep.join([str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")])
-        command = [sys.executable, str(HERE / "killed_writer.py"), str(model), str(store), str(1000 * number)]
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": path})
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
-        time.sleep(stream.uniform(0.05, 1.0))
-        child.send_signal(signal.SIGKILL)
-        lines = child.communicate()[0].splitlines()
-        acknowledged |= {name: float.fromhex(value) for name, value in (line.split() for line in lines)}
-    assert len(acknowledged) > 3
+        some = random.SystemRandom().randrange(1, 150)
+        for line in killed_after(some, "killed_writer.py", model, store, 1000 * number):
+            name, value = line.split()
+            acknowledged[name] = float.fromhex(value)
     engine = Engine.open(model, GRAPH, store)
     assert engine.statistics()["added"] >= len(acknowledged)
     for name, value in acknowledged.items():
@@ -59,6 +63,25 @@ def test_every_acknowledged_node_survives_kill_9_at_a_random_moment(model: Path,
         assert name in dict(engine.similar_to_vector(info.vector, 20))
         assert sorted(info.neighbours) == sorted(newcomer(int(name[3:])).links)
     engine.close()
+
+
+def test_mixed_changes_are_there_bit_for_bit_after_kill_9(model: Path, tmp_path: Path) -> None:
+    """The journal is compacted many times meanwhile."""
+    seed = random.SystemRandom().randrange(10**6)
+    print(f"seed {seed}")
+    steps = len(killed_after(seed % 150 + 1, "killed_history.py", model, tmp_path / "store", seed))
+    engine = Engine.open(model, GRAPH, tmp_path / "store")
+    reference = Engine.open(model, GRAPH, tmp_path / "reference")
+    history = History(reference, GRAPH, seed)
+    for _ in range(steps):
+        history.step()
+    try:
+        same_state(engine, reference, history.present)
+    except (AssertionError, UnknownNodeError):  # the step that was under way is there, too
+        history.step()
+        same_state(engine, reference, history.present)
+    engine.close()
+    reference.close()
 
 
 def test_a_random_history_ends_in_the_same_state_after_a_restart(model: Path, tmp_path: Path) -> None:
@@ -232,60 +255,6 @@ def test_a_compacted_journal_leads_to_the_same_state(kind: str, settings: dict[s
     same_state(engine, again, history.present)
     engine.close()
     again.close()
-
-
-class History:
-    """Random changes to a store."""
-
-    def __init__(self, engine: Engine, graph: Graph, seed: int) -> None:
-        self._engine = engine
-        self._graph = graph
-        self._stream = np.random.default_rng(seed)
-        self._number = 1000
-        self.present: list[str | int] = graph.node_ids.tolist()
-
-    def step(self) -> None:
-        some = [self.present[i] for i in self._stream.choice(len(self.present), 3, replace=False)]
-        links = tuple((end, float(self._stream.integers(1, 4))) for end in some)
-        kind = self._stream.choice(["add", "edges", "replace", "delete", "refresh"])
-        if kind == "add":
-            first, second = self._number, self._number + 1
-            self._number += 2
-            pair = [self._node(first, (*links, (second, 1.0))), self._node(second, ((first, 2.0),))]
-            results = self._engine.add([pair], explain=[0], similar=[0])
-            assert isinstance(results[0], list)
-            self.present += [answer.id for answer in results[0]]
-        elif kind == "edges":
-            self._engine.add_edges([(some[0], some[1], 2.5), (some[1], some[2], 1.0)])
-        elif kind == "replace":
-            self._engine.replace(self._node(some[0], links[1:]))
-        elif kind == "delete":
-            self._engine.delete(some[0])
-            self.present.remove(some[0])
-        else:
-            self._engine.refresh(10)
-
-    def _node(self, name: str | int, links: tuple[tuple[str | int, float], ...]) -> NewNode:
-        row = int(self._stream.integers(self._graph.num_nodes))
-        if self._graph.texts is not None:
-            return NewNode(name, text=str(self._graph.texts[row]), links=links)
-        if self._graph.features is None:
-            return NewNode(name, links=links)
-        features = self._graph.features[[row]]
-        dense = features.toarray() if sp.issparse(features) else features
-        return NewNode(name, features=dense.ravel(), links=links)
-
-
-def same_state(one: Engine, other: Engine, present: list[str | int]) -> None:
-    for name in ("nodes", "edges", "added", "stale"):
-        assert one.statistics()[name] == other.statistics()[name]
-    for node_id in present:
-        before, after = one.node(node_id), other.node(node_id)
-        for name in ("id", "neighbours", "degree", "label", "text", "added", "stale"):
-            assert getattr(before, name) == getattr(after, name), (node_id, name)
-        np.testing.assert_array_equal([*before.vector, before.spread], [*after.vector, after.spread])
-    names = [[engine._state.ids.name(node) for node in engine._state.stale] for engine in (one, other)]
-    assert names[0] == names[1]
 
 
 def copy_of(store: Path) -> Path:
