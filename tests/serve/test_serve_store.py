@@ -20,7 +20,7 @@ from engine_parts import History, add_one, graph_of, newcomer, rebuilt, same_sta
 
 from sanne.errors import FieldError, StoreError, UnknownNodeError
 from sanne.graph.csr import Graph
-from sanne.serve import journal
+from sanne.serve import journal, search_index
 from sanne.serve.engine import Engine
 from sanne.serve.nodes import NewNode
 from sanne.serve.store import graph_digest
@@ -437,3 +437,26 @@ def test_bad_edges_leave_no_row(model: Path, tmp_path: Path) -> None:
         engine.add_edges([("p1", "p2", 1.0), ("p1", "nobody", 1.0)])
     assert engine.statistics()["journal_rows"] == 0
     engine.close()
+
+
+def test_a_search_index_is_not_used_after_a_compaction(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its vectors are known by numbers, and compaction drops the numbers of nodes that are gone."""
+    monkeypatch.setattr(search_index, "EXACT_ROWS", 100)
+    engine = Engine.open(model, GRAPH, tmp_path / "store")
+    for number in range(4):
+        add_one(engine, newcomer(number))
+    engine._keeper._making.result()  # type: ignore[union-attr]
+    for number in range(55):
+        add_one(engine, newcomer(number + 100))  # the index is made again, with these
+    engine._keeper._making.result()  # type: ignore[union-attr]
+    engine.delete("new0")
+    store = engine._store.journal
+    store.rewrite(engine._state.as_entries(store.features_finder()))
+    engine.close()
+    again = Engine.open(model, GRAPH, tmp_path / "store")
+    vector = engine.node("new150").vector
+    before, after = (dict(one.similar_to_vector(vector, 1)) for one in (engine, again))
+    assert list(before) == list(after) == ["new150"]
+    again.close()
