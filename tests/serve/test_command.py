@@ -49,7 +49,7 @@ def test_the_model_is_read_once_and_warmed_up_once(
 ) -> None:
     digested: list[str] = []
     readings: list[int] = []
-    digest, read = artifact._digest, Reader.read
+    digest, read = artifact.digest_of, Reader.read
 
     def counted_digest(path: Path) -> str:
         digested.append(path.name)
@@ -66,7 +66,7 @@ def test_the_model_is_read_once_and_warmed_up_once(
 
         asyncio.run(start_and_end())
 
-    monkeypatch.setattr(artifact, "_digest", counted_digest)
+    monkeypatch.setattr(artifact, "digest_of", counted_digest)
     monkeypatch.setattr(Reader, "read", counted_read)
     monkeypatch.setattr("sanne.serve.run.run_app", run_shortly)
     command = ["sanne", "serve", str(model), "--store", str(tmp_path / "store"), "--port", "0"]
