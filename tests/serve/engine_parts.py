@@ -89,3 +89,57 @@ def rebuilt(graph: Graph, nodes: list[NewNode], edges: list[tuple[str, str]] = (
     if features is not None:
         features = np.concatenate([features, np.array([node.features for node in nodes]).reshape(-1, WIDTH)])
     return Graph.from_edges(sources, targets, node_ids=np.array(ids, object), features=features)
+
+
+class History:
+    """Random changes to a store."""
+
+    def __init__(self, engine: Engine, graph: Graph, seed: int) -> None:
+        self._engine = engine
+        self._graph = graph
+        self._stream = np.random.default_rng(seed)
+        self._number = 1000
+        self.present: list[str | int] = graph.node_ids.tolist()
+
+    def step(self) -> None:
+        some = [self.present[i] for i in self._stream.choice(len(self.present), 3, replace=False)]
+        links = tuple((end, float(self._stream.integers(1, 4))) for end in some)
+        kind = self._stream.choice(["add", "edges", "replace", "delete", "refresh"])
+        if kind == "add":
+            first, second = self._number, self._number + 1
+            self._number += 2
+            pair = [self._node(first, (*links, (second, 1.0))), self._node(second, ((first, 2.0),))]
+            results = self._engine.add([pair], explain=[0], similar=[0])
+            assert isinstance(results[0], list)
+            self.present += [answer.id for answer in results[0]]
+        elif kind == "edges":
+            self._engine.add_edges([(some[0], some[1], 2.5), (some[1], some[2], 1.0)])
+        elif kind == "replace":
+            self._engine.replace(self._node(some[0], links[1:]))
+        elif kind == "delete":
+            self._engine.delete(some[0])
+            self.present.remove(some[0])
+        else:
+            self._engine.refresh(10)
+
+    def _node(self, name: str | int, links: tuple[tuple[str | int, float], ...]) -> NewNode:
+        row = int(self._stream.integers(self._graph.num_nodes))
+        if self._graph.texts is not None:
+            return NewNode(name, text=str(self._graph.texts[row]), links=links)
+        if self._graph.features is None:
+            return NewNode(name, links=links)
+        features = self._graph.features[[row]]
+        dense = features.toarray() if sp.issparse(features) else features
+        return NewNode(name, features=dense.ravel(), links=links)
+
+
+def same_state(one: Engine, other: Engine, present: list[str | int]) -> None:
+    for name in ("nodes", "edges", "added", "stale"):
+        assert one.statistics()[name] == other.statistics()[name]
+    for node_id in present:
+        before, after = one.node(node_id), other.node(node_id)
+        for name in ("id", "neighbours", "degree", "label", "text", "added", "stale"):
+            assert getattr(before, name) == getattr(after, name), (node_id, name)
+        np.testing.assert_array_equal([*before.vector, before.spread], [*after.vector, after.spread])
+    names = [[engine._state.ids.name(node) for node in engine._state.stale] for engine in (one, other)]
+    assert names[0] == names[1]

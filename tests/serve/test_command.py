@@ -1,5 +1,7 @@
 """`sanne serve` before it serves: what it refuses, and where it listens."""
 
+import asyncio
+import contextlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,8 @@ import pytest
 
 from sanne.cli import main
 from sanne.errors import InputError
+from sanne.model import artifact
+from sanne.serve.reader import Reader
 from sanne.serve.run import bind, is_loopback, url_of
 
 
@@ -38,6 +42,39 @@ def test_a_server_open_to_all_without_a_token_is_warned_of(
     assert "set SANNE_TOKEN" in refused(monkeypatch, capsys, *options)
     monkeypatch.setenv("SANNE_TOKEN", "secret")
     assert "set SANNE_TOKEN" not in refused(monkeypatch, capsys, *options)
+
+
+def test_the_model_is_read_once_and_warmed_up_once(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    digested: list[str] = []
+    readings: list[int] = []
+    digest, read = artifact.digest_of, Reader.read
+
+    def counted_digest(path: Path) -> str:
+        digested.append(path.name)
+        return digest(path)
+
+    def counted_read(self: Reader, asked: Any, guests: Any = None) -> Any:
+        readings.append(len(asked))
+        return read(self, asked, guests)
+
+    def run_shortly(app: Any, listener: Any, config: Any, on_start: Any) -> None:
+        async def start_and_end() -> None:
+            async with app.router.lifespan_context(app):
+                assert (await app.state.api.ready()).status_code == 200
+
+        asyncio.run(start_and_end())
+
+    monkeypatch.setattr(artifact, "digest_of", counted_digest)
+    monkeypatch.setattr(Reader, "read", counted_read)
+    monkeypatch.setattr("sanne.serve.run.run_app", run_shortly)
+    command = ["sanne", "serve", str(model), "--store", str(tmp_path / "store"), "--port", "0"]
+    monkeypatch.setattr(sys, "argv", command)
+    with contextlib.suppress(SystemExit):
+        main()
+    assert sorted(digested) == ["features.json", "model.safetensors", "vectors.parquet"]
+    assert readings == [1]
 
 
 def test_a_free_port_is_found_and_a_taken_one_refused() -> None:

@@ -180,7 +180,13 @@ def test_similar_nodes_by_id_by_vector_and_by_description(client: httpx.Client) 
         ("/v1/embed", {"nodes": [{"id": 2**63}]}, "nodes[0].id"),
         ("/v1/embed", {"nodes": [{"id": "x", "links": ["p0", 1.5]}]}, "nodes[0].links[1]"),
         ("/v1/embed", {"nodes": [{"id": "x", "links": [{"to": "p0", "weight": 0}]}]}, "nodes[0].links[0].weight"),
+        ("/v1/embed", {"nodes": [{"id": "x", "links": [{"to": "p0", "weight": 1e-40}]}]}, "nodes[0].links[0].weight"),
+        ("/v1/embed", {"nodes": [{"id": "x", "links": [{"to": "", "weight": 1}]}]}, "nodes[0].links[0].to"),
         ("/v1/embed", {"nodes": [{"id": "x", "links": ["p0", "nobody"]}]}, "nodes[0].links[1]"),
+        ("/v1/embed", {"nodes": [{"id": "x", "features": [1e31] * 12}]}, "nodes[0].features[0]"),
+        ("/v1/edges", {"edges": [{"src": "p0", "dst": "p1", "weight": -1}]}, "edges[0].weight"),
+        ("/v1/edges", {"edges": [{"src": 2**63, "dst": "p1"}]}, "edges[0].src"),
+        ("/v1/similar", {"vector": [1e31] * 12}, "vector[0]"),
         ("/v1/embed", {"nodes": [{"id": "x"}, {"id": "x"}]}, "nodes[1].id"),
         ("/v1/embed", {"nodes": [{"id": "x", "features": [1.0, 2.0]}]}, "nodes[0].features"),
         (

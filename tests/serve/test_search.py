@@ -1,13 +1,19 @@
 """Nodes are found by a part of their id and by words of their text."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from engine_parts import add_one, graph_of, save_model
 
 from sanne.graph.csr import Graph
 from sanne.graph.store import open_graph, save_graph
-from sanne.serve.search import NodeSearch
+from sanne.serve.engine import Engine
+from sanne.serve.explore import Explorer
+from sanne.serve.nodes import NewNode
+from sanne.serve.search import NodeSearch, Since
 
 TEXTS = ["Walks on graphs", "Genes and CELLS in Zürich", "Prices of cells on the market", ""]
 
@@ -61,11 +67,41 @@ def test_the_snippet_is_around_the_word() -> None:
 
 
 def test_newcomers_are_found_and_the_latest_first() -> None:
-    search = NodeSearch(graph(["a", "b", "c", "d"], TEXTS))
-    search.add("new-1", "Cells again")
-    search.add("new-2", None)
+    since = Since([("new-1", "Cells again"), ("new-2", None)])
+    search = NodeSearch(graph(["a", "b", "c", "d"], TEXTS), lambda: since)
     assert found(search, "cells") == ["new-1", "b", "c"]
     assert found(search, "new") == ["new-2", "new-1"]
+
+
+def test_deleted_nodes_and_old_texts_are_not_found(tmp_path: Path) -> None:
+    texts = graph_of("text")
+    engine = Engine.open(save_model(tmp_path / "model", texts), texts, tmp_path / "store")
+    explorer = Explorer(engine, texts, tmp_path / "store")
+
+    def ids(query: str) -> list[Any]:
+        return [node["id"] for node in json.loads(explorer.find(query, 50))["nodes"]]
+
+    add_one(engine, NewNode("new-1", text="needle one", links=(("p1", 1.0),)))
+    add_one(engine, NewNode("new-2", text="needle two", links=(("p1", 1.0),)))
+    assert ids("needle") == ["new-2", "new-1"]
+    engine.delete("new-2")
+    engine.replace(NewNode("new-1", text="thread"))
+    assert ids("needle") == ids("new-2") == []
+    assert ids("thread") == ids("new-1") == ["new-1"]
+
+    word = str(texts.texts[5]).split()[0]
+    assert {"p5"} <= set(ids(word)) <= {f"p{row}" for row in range(120)}
+    engine.replace(NewNode("p5", text="needle three"))
+    assert "p5" not in ids(word)
+    assert ids("needle") == ["p5"]
+    assert ids("p5")[0] == "p5"
+    engine.delete("p5")
+    assert "p5" not in ids("p5")
+    assert ids("needle") == []
+    add_one(engine, NewNode("p5", text="needle four"))
+    assert ids("p5")[0] == "p5"
+    assert ids("needle") == ["p5"]
+    engine.close()
 
 
 def test_a_mapped_graph_is_searched_part_by_part(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

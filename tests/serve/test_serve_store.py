@@ -1,25 +1,26 @@
 """The store: what was acknowledged is there after a kill, one commit serves many, and a wrong store is refused."""
 
 import contextlib
+import dataclasses
 import json
 import os
+import random
 import resource
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import lancedb
 import numpy as np
 import pytest
-from engine_parts import add_one, graph_of, newcomer, rebuilt, save_model
+from engine_parts import History, add_one, graph_of, newcomer, rebuilt, same_state, save_model
 
-from sanne.errors import FieldError, StoreError
+from sanne.errors import FieldError, StoreError, UnknownNodeError
 from sanne.graph.csr import Graph
-from sanne.serve import journal
+from sanne.serve import journal, search_index
 from sanne.serve.engine import Engine
 from sanne.serve.nodes import NewNode
 from sanne.serve.store import graph_digest
@@ -33,21 +34,26 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_model(tmp_path_factory.mktemp("models") / "model", GRAPH)
 
 
+def killed_after(acknowledged: int, script: str, *arguments: object) -> list[str]:
+    """What a script printed before it was killed, at least so many lines after its first."""
+    path = os.pathsep.join([str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")])
+    command = [sys.executable, str(HERE / script), *map(str, arguments)]
+    child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": path})
+    assert child.stdout is not None
+    assert child.stdout.readline() == "ready\n"
+    lines = [child.stdout.readline() for _ in range(acknowledged)]
+    child.send_signal(signal.SIGKILL)
+    return [*lines, *child.communicate()[0].splitlines()]
+
+
 def test_every_acknowledged_node_survives_kill_9_at_a_random_moment(model: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
     acknowledged: dict[str, float] = {}
-    stream = np.random.default_rng(int(time.time()))
     for number in range(2):
-        path = os.pathsep.join([str(HERE), str(HERE.parent), os.environ.get("PYTHONPATH", "")])
-        command = [sys.executable, str(HERE / "killed_writer.py"), str(model), str(store), str(1000 * number)]
-        child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": path})
-        assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
-        time.sleep(stream.uniform(0.05, 1.0))
-        child.send_signal(signal.SIGKILL)
-        lines = child.communicate()[0].splitlines()
-        acknowledged |= {name: float.fromhex(value) for name, value in (line.split() for line in lines)}
-    assert len(acknowledged) > 3
+        some = random.SystemRandom().randrange(1, 150)
+        for line in killed_after(some, "killed_writer.py", model, store, 1000 * number):
+            name, value = line.split()
+            acknowledged[name] = float.fromhex(value)
     engine = Engine.open(model, GRAPH, store)
     assert engine.statistics()["added"] >= len(acknowledged)
     for name, value in acknowledged.items():
@@ -57,6 +63,25 @@ def test_every_acknowledged_node_survives_kill_9_at_a_random_moment(model: Path,
         assert name in dict(engine.similar_to_vector(info.vector, 20))
         assert sorted(info.neighbours) == sorted(newcomer(int(name[3:])).links)
     engine.close()
+
+
+def test_mixed_changes_are_there_bit_for_bit_after_kill_9(model: Path, tmp_path: Path) -> None:
+    """The journal is compacted many times meanwhile."""
+    seed = random.SystemRandom().randrange(10**6)
+    print(f"seed {seed}")
+    steps = len(killed_after(seed % 150 + 1, "killed_history.py", model, tmp_path / "store", seed))
+    engine = Engine.open(model, GRAPH, tmp_path / "store")
+    reference = Engine.open(model, GRAPH, tmp_path / "reference")
+    history = History(reference, GRAPH, seed)
+    for _ in range(steps):
+        history.step()
+    try:
+        same_state(engine, reference, history.present)
+    except (AssertionError, UnknownNodeError):  # the step that was under way is there, too
+        history.step()
+        same_state(engine, reference, history.present)
+    engine.close()
+    reference.close()
 
 
 def test_a_random_history_ends_in_the_same_state_after_a_restart(model: Path, tmp_path: Path) -> None:
@@ -135,32 +160,145 @@ def test_what_could_not_be_written_was_not_done(model: Path, tmp_path: Path) -> 
     again.close()
 
 
-def test_many_requests_are_one_commit(model: Path, tmp_path: Path) -> None:
+def test_many_requests_are_one_transaction_that_is_synchronised(model: Path, tmp_path: Path) -> None:
     engine = Engine.open(model, GRAPH, tmp_path / "store")
-
-    def commits() -> int:
-        return int(lancedb.connect(str(tmp_path / "store")).open_table(journal.NAME).version)
-
-    before = commits()
+    database = engine._store.journal._database
+    assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert database.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+    commands: list[str] = []
+    database.set_trace_callback(commands.append)
     engine.add([[newcomer(i)] for i in range(16)], explain=[0] * 16, similar=[0] * 16)
-    assert commits() == before + 1
+    assert commands.count("COMMIT") == 1
     engine.add([[newcomer(0)]], explain=[0], similar=[0])  # refused: nothing to write
-    assert commits() == before + 1
+    assert commands.count("COMMIT") == 1
     engine.close()
 
 
-def test_small_commits_do_not_pile_up(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "_COMMITS_TO_JOIN", 20)
-    monkeypatch.setattr(journal, "_KEPT_VERSIONS", journal.datetime.timedelta(milliseconds=1))
+def files_size(store: Path) -> int:
+    return sum(path.stat().st_size for path in store.glob("journal.sqlite*"))
+
+
+def test_a_thousand_replacements_of_a_node_take_no_more_room_than_some(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "_FEWEST_ROWS", 100)
     engine = Engine.open(model, GRAPH, tmp_path / "store")
-    for number in range(70):
-        add_one(engine, newcomer(number))
+    sizes = []
+    for number in range(1000):
+        engine.replace(dataclasses.replace(newcomer(number), id="p3"))
+        sizes.append(files_size(tmp_path / "store"))
+    assert max(sizes[200:]) <= 1.2 * max(sizes[:200])
+    before, statistics = engine.node("p3"), engine.statistics()
+    assert statistics["journal_rows"] <= 100
     engine.close()
-    files = [path for path in (tmp_path / "store").rglob("*") if path.is_file()]
-    assert len(files) < 120  # three a commit would be 210
+    assert files_size(tmp_path / "store") < 200_000
     again = Engine.open(model, GRAPH, tmp_path / "store")
-    assert again.statistics()["added"] == 70
+    assert again.statistics() == statistics
+    assert again.node("p3").neighbours == before.neighbours
+    np.testing.assert_array_equal(again.node("p3").vector, before.vector)
     again.close()
+
+
+def test_a_journal_without_dead_entries_is_left_alone(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "_FEWEST_ROWS", 10)
+    engine = Engine.open(model, GRAPH, tmp_path / "store")
+    for number in range(30):
+        add_one(engine, newcomer(number))
+    assert engine.statistics()["journal_rows"] == 30
+    for number in range(30, 60):
+        add_one(engine, newcomer(number))
+        engine.delete(f"new{number}")
+    assert engine.statistics()["journal_rows"] < 60  # 30 nodes, where 90 things happened
+    engine.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("plain", {}),
+        ("weighted integer", {}),
+        ("directed", {"direction": "both"}),
+        ("directed weighted", {"direction": "both"}),
+        ("directed weighted", {"direction": "along"}),
+        ("directed", {"direction": "against"}),
+        ("text", {}),
+        ("counts", {}),
+        ("bare", {}),
+    ],
+)
+def test_a_compacted_journal_leads_to_the_same_state(kind: str, settings: dict[str, str], tmp_path: Path) -> None:
+    graph = graph_of(kind)
+    folder = save_model(tmp_path / "model", graph, **settings)
+    engine = Engine.open(folder, graph, tmp_path / "store")
+    history = History(engine, graph, seed=4)
+    for _ in range(80):
+        history.step()
+    rows = engine.statistics()["journal_rows"]
+    store = engine._store.journal
+    store.rewrite(engine._state.as_entries(store.features_finder()))
+    assert engine.statistics()["journal_rows"] < rows
+    engine.close()
+    again = Engine.open(folder, graph, tmp_path / "store")
+    same_state(engine, again, history.present)
+    engine = Engine.open(folder, graph, copy_of(tmp_path / "store"))  # a second time: nothing is left to fold
+    store = engine._store.journal
+    rows = store.rows
+    store.rewrite(engine._state.as_entries(store.features_finder()))
+    assert store.rows == rows
+    probe = NewNode(10**6, links=tuple((name, 1.0) for name in history.present[-4:]))
+    vectors = [add_one(one, probe, explain=5, similar=5) for one in (engine, again)]
+    np.testing.assert_array_equal(vectors[0].vector, vectors[1].vector)
+    assert vectors[0].explanation == vectors[1].explanation
+    assert engine.refresh(3) == again.refresh(3)
+    same_state(engine, again, history.present)
+    engine.close()
+    again.close()
+
+
+def copy_of(store: Path) -> Path:
+    return Path(shutil.copytree(store, store.with_name("copy")))
+
+
+def test_a_compaction_that_fails_loses_nothing(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine = Engine.open(model, GRAPH, tmp_path / "store")
+    history = History(engine, GRAPH, seed=5)
+    for _ in range(30):
+        history.step()
+    rows = engine.statistics()["journal_rows"]
+
+    def breaks_off(features_of: object) -> Iterator[journal.Entry]:
+        yield journal.Entry("delete", "p1")
+        raise StoreError("the disk is gone")
+
+    monkeypatch.setattr(engine._state, "as_entries", breaks_off)
+    monkeypatch.setattr(engine._store.journal, "_next_look", 1)
+    monkeypatch.setattr(journal.Journal, "is_half_dead", lambda self: True)
+    engine.add_edges([("p0", "p119", 1.0)] if {"p0", "p119"} <= set(history.present) else [])
+    assert "not compacted" in caplog.text
+    assert engine.statistics()["journal_rows"] == rows + 1
+    monkeypatch.undo()
+    engine.close()
+    again = Engine.open(model, GRAPH, tmp_path / "store")
+    same_state(engine, again, history.present)
+    again.close()
+
+
+def test_a_copy_of_a_store_in_use_is_a_store(model: Path, tmp_path: Path) -> None:
+    engine = Engine.open(model, GRAPH, tmp_path / "store")
+    for number in range(5):
+        add_one(engine, newcomer(number))
+    assert (tmp_path / "store" / "journal.sqlite-wal").stat().st_size > 0
+    copy = copy_of(tmp_path / "store")
+    add_one(engine, newcomer(5))
+    other = Engine.open(model, GRAPH, copy)
+    assert (engine.statistics()["added"], other.statistics()["added"]) == (6, 5)
+    np.testing.assert_array_equal(other.node("new4").vector, engine.node("new4").vector)
+    other.close()
+    engine.close()
 
 
 def test_a_second_server_is_refused_until_the_first_is_gone(model: Path, tmp_path: Path) -> None:
@@ -206,13 +344,66 @@ def test_a_damaged_store_is_named(model: Path, tmp_path: Path) -> None:
         with pytest.raises(StoreError, match=reason):
             Engine.open(model, GRAPH, store)
     (store / "store.json").write_text(header)
-    shutil.move(store / "journal.lance", tmp_path / "aside")
-    with pytest.raises(StoreError, match="journal"):
-        Engine.open(model, GRAPH, store)
-    shutil.move(tmp_path / "aside", store / "journal.lance")
     (store / "vectors.npy").write_bytes(b"nothing")
     with pytest.raises(StoreError, match="base vectors"):
         Engine.open(model, GRAPH, store)
+
+
+def spoiled_by(command: str) -> Callable[[Path], None]:
+    def spoil(path: Path) -> None:
+        with contextlib.closing(sqlite3.connect(path)) as database:
+            database.execute(command)
+            database.commit()
+
+    return spoil
+
+
+def flip_a_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[content.rindex(b"new3") + 100] ^= 1  # in a vector
+    path.write_bytes(content)
+
+
+def other_database(path: Path) -> None:
+    path.unlink()
+    spoiled_by("CREATE TABLE letters (text TEXT)")(path)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (Path.unlink, "missing"),
+        (lambda path: path.write_bytes(b"nothing" * 1000), "file is not a database"),
+        (lambda path: path.write_bytes(path.read_bytes()[:5000]), "cannot be|damaged"),
+        (other_database, "not a journal of sanne"),
+        (flip_a_bit, "wrong checksum"),
+        (spoiled_by("DELETE FROM entries WHERE sequence = 2"), "entry 2 is missing"),
+        (spoiled_by("DELETE FROM entries WHERE sequence = 0"), "entry 0 is missing"),
+        (spoiled_by("UPDATE entries SET id = 'p7' WHERE sequence = 1"), "wrong checksum"),
+        (spoiled_by("PRAGMA user_version = 9"), "format 9"),
+        (spoiled_by("DROP TABLE entries"), "no such table"),
+    ],
+)
+def test_a_damaged_or_foreign_journal_is_refused(
+    spoil: Callable[[Path], None], reason: str, model: Path, tmp_path: Path
+) -> None:
+    engine = Engine.open(model, GRAPH, tmp_path / "store")
+    for number in range(20):
+        add_one(engine, newcomer(number))
+    engine.close()
+    path = tmp_path / "store" / "journal.sqlite"
+    spoil(path)
+    with pytest.raises(StoreError, match=reason) as raised:
+        Engine.open(model, GRAPH, tmp_path / "store")
+    assert "journal" in str(raised.value)
+
+
+def test_a_store_of_the_first_version_is_refused_with_what_to_do(model: Path, tmp_path: Path) -> None:
+    Engine.open(model, GRAPH, tmp_path / "store").close()
+    header = tmp_path / "store" / "store.json"
+    header.write_text(json.dumps(json.loads(header.read_text()) | {"format_version": 1}))
+    with pytest.raises(StoreError, match=r"format 1, .* choose a new --store"):
+        Engine.open(model, GRAPH, tmp_path / "store")
 
 
 def test_making_a_store_can_be_interrupted(model: Path, tmp_path: Path) -> None:
@@ -246,3 +437,26 @@ def test_bad_edges_leave_no_row(model: Path, tmp_path: Path) -> None:
         engine.add_edges([("p1", "p2", 1.0), ("p1", "nobody", 1.0)])
     assert engine.statistics()["journal_rows"] == 0
     engine.close()
+
+
+def test_a_search_index_is_not_used_after_a_compaction(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its vectors are known by numbers, and compaction drops the numbers of nodes that are gone."""
+    monkeypatch.setattr(search_index, "EXACT_ROWS", 100)
+    engine = Engine.open(model, GRAPH, tmp_path / "store")
+    for number in range(4):
+        add_one(engine, newcomer(number))
+    engine._keeper._making.result()  # type: ignore[union-attr]
+    for number in range(55):
+        add_one(engine, newcomer(number + 100))  # the index is made again, with these
+    engine._keeper._making.result()  # type: ignore[union-attr]
+    engine.delete("new0")
+    store = engine._store.journal
+    store.rewrite(engine._state.as_entries(store.features_finder()))
+    engine.close()
+    again = Engine.open(model, GRAPH, tmp_path / "store")
+    vector = engine.node("new150").vector
+    before, after = (dict(one.similar_to_vector(vector, 1)) for one in (engine, again))
+    assert list(before) == list(after) == ["new150"]
+    again.close()

@@ -50,10 +50,10 @@ def test_an_index_finds_nearly_all_and_what_changed_is_compared_one_by_one(
     rows = some(3000, 1)
     vectors = LiveVectors(rows.copy(), np.zeros(3000, np.float32))
     keeper = IndexKeeper(tmp_path, vectors, threading.RLock())
-    keeper.look(journal_rows=0)
+    keeper.look(journal_end=0)
     keeper.close()
     assert vectors.index is not None
-    assert keeper.rows_held == 0
+    assert keeper.journal_end == 0
 
     now = np.concatenate([rows, some(50, 2)])
     vectors.add(now[3000:], np.zeros(50, np.float32))
@@ -75,9 +75,9 @@ def test_an_index_finds_nearly_all_and_what_changed_is_compared_one_by_one(
     check_nearly_exact(again, now, alive)
 
     again.add(some(600, 3), np.zeros(600, np.float32))
-    keeper.look(journal_rows=77)  # too much is newer: made anew
+    keeper.look(journal_end=77)  # too much is newer: made anew
     keeper.close()
-    assert (again.num_newer, keeper.rows_held) == (0, 77)
+    assert (again.num_newer, keeper.journal_end) == (0, 77)
 
 
 def check_nearly_exact(vectors: LiveVectors, rows: np.ndarray, alive: np.ndarray) -> None:  # type: ignore[type-arg]

@@ -58,11 +58,12 @@ def serve(
     context.call_on_close(listener.close)
     if token is None and not is_loopback(listener):
         notes.print(f"warning: everyone who reaches {host} may read and change this graph: set {TOKEN}", style="yellow")
-    origin = ModelSource.remembered(Artifact.read(model)).changed(graph, node_table, text)
+    artifact = Artifact.read(model)
+    origin = ModelSource.remembered(artifact).changed(graph, node_table, text)
     now = origin.load()
     folder = store or model.absolute().with_name(model.absolute().name + ".store")
     known = [plain(id) for id in now.node_ids[:_EXAMPLE_IDS]]
-    engine = Engine.open(model, now, folder)
+    engine = Engine.open(model, now, folder, artifact)
     # Without a token, whatever a browser on this machine shows could ask; it does so by a name of its own.
     hosts = [*loopback_names(host), *(allow_host or [])] if token is None and is_loopback(listener) else None
     app = make_app(engine, config, token=token, hosts=hosts, known_ids=known)

@@ -39,6 +39,7 @@ class Artifact:
     model: WalkModel
     num_nodes: int  # of the training graph
     record: dict[str, Any] = field(default_factory=dict)  # recipe, data, losses, seconds, versions: for the card
+    sha256: dict[str, str] = field(default_factory=dict)  # of the files that it was read from
 
     def write(self, folder: Path) -> None:
         """Write the files of the model into an existing folder; vectors that are there already are vouched for too."""
@@ -94,7 +95,7 @@ class Artifact:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ModelFolderError(f"{place}: the model folder is damaged ({reason}): fit again") from None
         model.eval()
-        return cls(config, header["seed"], feature_map, model, header["num_nodes"], header["record"])
+        return cls(config, header["seed"], feature_map, model, header["num_nodes"], header["record"], header["sha256"])
 
 
 def check_model_target(folder: str | Path) -> Path:

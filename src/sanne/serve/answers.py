@@ -9,12 +9,12 @@ import numpy as np
 
 from sanne.errors import FieldError, NodeExistsError, SanneError
 from sanne.graph.csr import FloatArray
-from sanne.serve.checks import Group, check_group
+from sanne.serve.checks import Link, check_group
 from sanne.serve.ids import key_of, stream_key
 from sanne.serve.live_graph import guest_arcs
 from sanne.serve.nodes import Answer, NewNode, NodeId
 from sanne.serve.reader import Asked, Guests, Reader, Reading
-from sanne.serve.state import LiveState
+from sanne.serve.state import Group, LiveState
 
 Found = list[tuple[NodeId, float]]  # ids with shares or cosines, largest first
 Result = list[Answer] | Exception
@@ -29,20 +29,32 @@ class Answerer:
         self._lock = lock  # an index that is ready comes into use in a thread of its own
 
     def check(self, groups: Sequence[Sequence[NewNode]], *, distinct: bool) -> list[Group | SanneError]:
-        """Each group resolved, or what is wrong with it; `distinct`: no id in two groups."""
-        checked: list[Group | SanneError] = []
+        """Each group ready to be read, or what is wrong with it; `distinct`: no id in two groups."""
+        state, first = self._state, self._state.graph.num_slots
+        checked: list[tuple[tuple[NewNode, ...], list[Link]] | SanneError] = []
         taken: set[str] = set()
         for nodes in groups:
             try:
-                group = check_group(nodes, self._state.ids, self._state.features.reads, self._state.graph.num_slots)
+                links = check_group(nodes, state.ids, state.features.reads, first)
                 for i, node in enumerate(nodes):
                     if distinct and key_of(node.id) in taken:
                         raise NodeExistsError(f"nodes[{i}].id: another request adds a node {node.id!r} at this moment")
                 taken |= {key_of(node.id) for node in nodes}
-                checked.append(group)
+                checked.append((tuple(nodes), links))
             except SanneError as error:
                 checked.append(error)
-        return checked
+        described = [node for item in checked if isinstance(item, tuple) for node in item[0]]
+        features = state.read_features(described) if described else np.empty((0, 0), np.float32)
+        result: list[Group | SanneError] = []
+        row = 0
+        for item in checked:
+            if isinstance(item, tuple):
+                nodes, links = item
+                result.append(Group(nodes, first, features[row : row + len(nodes)], state.graph.merged(links)))
+                row += len(nodes)
+            else:
+                result.append(item)
+        return result
 
     def answer(
         self, checked: Sequence[Group | SanneError], explain: Sequence[int], similar: Sequence[int]
@@ -73,14 +85,14 @@ class Answerer:
         return results
 
     def _read(self, groups: Sequence[Group], explain: Sequence[int]) -> Reading:
-        graph, first = self._state.graph, self._state.graph.num_slots
+        graph = self._state.graph
         guests = Guests(
-            guest_arcs([graph.guest_rows(graph.merged(group.links)) for group in groups]),
-            self._state.read_features([node for group in groups for node in group.nodes]),
+            guest_arcs([graph.guest_rows(group.links) for group in groups]),
+            np.concatenate([group.features for group in groups]),
             np.cumsum([0, *(len(group.nodes) for group in groups)]),
         )
         asked = [
-            Asked(first + i, number, stream_key(node.id), explain[number])
+            Asked(group.first + i, number, stream_key(node.id), explain[number])
             for number, group in enumerate(groups)
             for i, node in enumerate(group.nodes)
         ]

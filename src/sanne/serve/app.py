@@ -11,7 +11,7 @@ import numpy as np
 from fastapi import APIRouter, Body, FastAPI, Path, Query, Response
 
 from sanne.config import ServeConfig
-from sanne.errors import FieldError, SanneError
+from sanne.errors import FieldError
 from sanne.serve import pages
 from sanne.serve.batching import Worker
 from sanne.serve.engine import Engine
@@ -82,9 +82,9 @@ class Api:
 
     async def warm_up(self) -> None:
         """Compute something, so that the first client does not wait for kernels to be loaded."""
-        node = NewNode(self._unused_id(), links=tuple((id, 1.0) for id in self.known_ids[:1]))
-        with contextlib.suppress(SanneError, Refusal):  # the node that it links to may have been deleted
-            await self.writer.run(self.work.embed, Described((node,), 1, 1, nodes_json))
+        request = Described((NewNode(self._unused_id()),), 1, 1, nodes_json)
+        with contextlib.suppress(Refusal):  # on a machine that is too busy it may wait for too long
+            await self.writer.run(self.work.embed, request)
 
     async def embed(self, request: Nodes) -> Response:
         """Vectors of nodes that are not there, from their text or features and their links. Nothing is kept."""

@@ -1,5 +1,6 @@
 """The engine behind the server: model, live graph and store joined. No HTTP here."""
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -7,23 +8,25 @@ from typing import Any, Self
 
 import numpy as np
 
-from sanne.atomic import read_unreplaced
-from sanne.errors import FieldError, UnknownNodeError
+from sanne.errors import FieldError, StoreError, UnknownNodeError
 from sanne.graph.csr import FloatArray, Graph
 from sanne.model.artifact import Artifact
 from sanne.seeds import derived_seed
 from sanne.serve.answers import Answerer, Found, Result
 from sanne.serve.base_vectors import base_vectors
-from sanne.serve.checks import Group, check_attributes, check_id, check_links, check_weight
+from sanne.serve.checks import check_attributes, check_links, stored_weight
 from sanne.serve.ids import NodeIds, key_of
 from sanne.serve.journal import Change, Entry, Kind
 from sanne.serve.live_features import LiveFeatures, reads_of
 from sanne.serve.live_graph import LiveGraph
 from sanne.serve.nodes import Answer, NewNode, NodeId, NodeInfo
 from sanne.serve.reader import Reader
+from sanne.serve.search import Since
 from sanne.serve.search_index import IndexKeeper
-from sanne.serve.state import LiveState
+from sanne.serve.state import Group, LiveState
 from sanne.serve.store import Store, graph_digest, model_digest
+
+logger = logging.getLogger(__name__)
 
 NEIGHBOURS_SHOWN = 50
 _REFRESHED_AT_ONCE = 128  # nodes that are read, and committed, together
@@ -51,15 +54,15 @@ class Engine:
         self.feature_width = state.features.reads.width  # numbers in a row of features, if it reads features
 
     @classmethod
-    def open(cls, model_folder: str | Path, graph: Graph, store_folder: str | Path) -> Self:
-        """Load the model and what the store kept; a new store is made where there is none."""
-        artifact, digest = read_unreplaced(
-            model_folder, lambda: (Artifact.read(model_folder), model_digest(model_folder))
-        )
+    def open(
+        cls, model_folder: str | Path, graph: Graph, store_folder: str | Path, artifact: Artifact | None = None
+    ) -> Self:
+        """Load the model, unless `artifact` is what was read of it, and what the store kept or a new store."""
+        artifact = artifact or Artifact.read(model_folder)
         reads = reads_of(artifact.feature_map, graph)
         store = Store.open(
             store_folder,
-            model=digest,
+            model=model_digest(artifact),
             graph=graph_digest(graph),
             dim=artifact.model.vector_dim,
             width=reads.width,
@@ -70,7 +73,6 @@ class Engine:
             state = LiveState(NodeIds(graph), live, LiveFeatures(artifact.feature_map, graph), store.vectors)
             engine = cls(artifact, state, store)
             engine._replay()
-            engine._warm_up()
         except BaseException:
             store.close()
             raise
@@ -89,7 +91,7 @@ class Engine:
 
     def add(
         self,
-        groups: Sequence[Sequence[NewNode]],
+        requests: Sequence[Sequence[NewNode]],
         *,
         explain: Sequence[int],
         similar: Sequence[int],
@@ -100,17 +102,18 @@ class Engine:
         `check` gets the answers before anything is committed; a group whose answer it turns into an error is not kept.
         """
         with self._working:
-            checked = self._answers.check(groups, distinct=True)
+            checked = self._answers.check(requests, distinct=True)
             results = check(self._answers.answer(checked, explain, similar))
-            changes = [
-                [
-                    _entry("add", node, answer.vector, answer.spread)
-                    for node, answer in zip(group.nodes, result, strict=True)
-                ]
-                for group, result in zip(checked, results, strict=True)
-                if isinstance(group, Group) and isinstance(result, list)
-            ]
-            self._commit(changes)
+            groups, changes = [], []
+            for group, result in zip(checked, results, strict=True):
+                if isinstance(group, Group) and isinstance(result, list):
+                    groups.append(group)
+                    answered = zip(group.nodes, result, strict=True)
+                    changes.append([_entry("add", node, answer.vector, answer.spread) for node, answer in answered])
+            self._store.journal.append(changes)
+            with self._lock:
+                self._state.add(groups, changes)
+            self._tidy()
             return results
 
     def replace(self, node: NewNode) -> Answer:
@@ -135,6 +138,8 @@ class Engine:
                 raise
             with self._lock:
                 self._state.set_vector(number, vector, spread)
+            self._tidy()
+            with self._lock:
                 return Answer(self._state.ids.name(number), vector, spread)
 
     def delete(self, id: NodeId) -> None:
@@ -149,11 +154,9 @@ class Engine:
             links: dict[str, list[tuple[str, float]]] = {}
             for i, (source, target, weight) in enumerate(edges):
                 for name, end in (("src", source), ("dst", target)):
-                    check_id(end, f"edges[{i}].{name}")
                     if self._state.ids.find(end) < 0:
                         raise FieldError(f"edges[{i}].{name}", f"no node has the id {end!r}: add that node first")
-                weight = check_weight(weight, f"edges[{i}].weight")
-                links.setdefault(key_of(source), []).append((key_of(target), weight))
+                links.setdefault(key_of(source), []).append((key_of(target), stored_weight(weight)))
             if links:
                 self._commit([[Entry("edges", source, links=tuple(ends)) for source, ends in links.items()]])
 
@@ -189,6 +192,15 @@ class Engine:
             names = [ids.name(number) for number in np.flatnonzero(~self._state.graph.alive).tolist()]
             return [name for name in dict.fromkeys(names) if ids.find(name) < 0]
 
+    def texts_since(self) -> Since:
+        """What a search for ids and texts has to know besides the base graph."""
+        with self._lock:
+            texts = list(self._state.texts.items())
+            base = self._state.graph.base.num_nodes
+            hidden = np.flatnonzero(~self._state.graph.alive[:base]).tolist()
+            name = self._state.ids.name
+            return Since([(name(node), text) for node, text in texts], {*hidden, *(n for n, _ in texts if n < base)})
+
     @property
     def num_arrived(self) -> int:
         """How many nodes were added since the fit, those that are gone again included."""
@@ -203,20 +215,18 @@ class Engine:
 
     def similar_to(self, id: NodeId, k: int) -> Found:
         """The `k` nodes nearest to a node, itself left out, as (id, cosine)."""
+        assert k >= 1
         with self._lock:
             number = self._number(id)
             vector, _ = self._state.vectors.get(number)
-            return self._answers.nearest(vector[None], _checked_count("k", k, least=1), leave_out=number)[0]
+            return self._answers.nearest(vector[None], k, leave_out=number)[0]
 
     def similar_to_vector(self, vector: FloatArray, k: int) -> Found:
         """The `k` nodes nearest to a vector, as (id, cosine)."""
-        query = np.asarray(vector, np.float32)
-        if query.shape != (self.dim,):
-            raise FieldError("vector", f"{query.size} numbers where the vectors here have {self.dim}")
-        if not np.isfinite(query).all():
-            raise FieldError("vector", "a number in it is not finite")
+        assert k >= 1
+        assert vector.shape == (self.dim,)
         with self._lock:
-            return self._answers.nearest(query[None], _checked_count("k", k, least=1))[0]
+            return self._answers.nearest(vector[None], k)[0]
 
     def refresh(self, limit: int | None = None) -> int:
         """Read nodes near changes again, at most `limit`; returns how many. Their vectors are durable afterwards.
@@ -255,29 +265,38 @@ class Engine:
 
     def _replay(self) -> None:
         """Bring the state to where the journal ends."""
-        held, done = self._keeper.rows_held, 0
-        for changes in self._store.journal.read():
-            for change in changes if held is not None else ():
-                if done == held:
+        journal, indexed = self._store.journal, self._keeper.journal_end
+        done = journal.first
+        if indexed is not None and indexed < done:  # compaction may have changed the numbers that the index knows
+            indexed = None
+        for changes in journal.read():
+            for change in changes if indexed is not None else ():
+                if done == indexed:
                     self._keeper.restore()
                 done += len(change)
                 self._state.apply([change])
-            if held is None:
+            if indexed is None:
                 self._state.apply(changes)
-        if held is not None and done == held:
+        if indexed is not None and done == indexed:
             self._keeper.restore()
-        self._keeper.look(self._store.journal.rows)
-
-    def _warm_up(self) -> None:
-        """Load, or compile, all that the first answer needs."""
-        self._answers.answer([Group((NewNode("warm-up"),), [])], [1], [1])
+        self._tidy()
 
     def _commit(self, changes: Sequence[Change]) -> None:
         """Make changes durable, then visible."""
         self._store.journal.append(changes)
         with self._lock:
             self._state.apply(changes)
-        self._keeper.look(self._store.journal.rows)
+        self._tidy()
+
+    def _tidy(self) -> None:
+        """Compact the journal and make a new search index, if they are due."""
+        journal = self._store.journal
+        try:
+            if journal.is_half_dead():
+                journal.rewrite(self._state.as_entries(journal.features_finder()))
+        except StoreError as error:  # the journal is as it was
+            logger.warning("the journal was not compacted: %s", error)
+        self._keeper.look(journal.end)
 
     def _number(self, id: NodeId) -> int:
         number = self._state.ids.find(id)
@@ -287,11 +306,5 @@ class Engine:
 
 
 def _entry(kind: Kind, node: NewNode, vector: FloatArray | None = None, spread: float = float("nan")) -> Entry:
-    links = tuple((key_of(end), float(np.float32(weight))) for end, weight in node.links)
+    links = tuple((key_of(end), stored_weight(weight)) for end, weight in node.links)
     return Entry(kind, key_of(node.id), node.text, node.features, links, vector, spread)
-
-
-def _checked_count(name: str, value: int, least: int = 0) -> int:
-    if value < least:
-        raise FieldError(name, f"must be at least {least}, not {value}")
-    return value

@@ -111,7 +111,7 @@ class Explorer:
 
     def __init__(self, engine: Engine, graph: Graph, store: str | Path, labels: npt.NDArray[Any] | None = None) -> None:
         self.engine = engine
-        self.search = NodeSearch(graph)
+        self.search = NodeSearch(graph, engine.texts_since)
         self._graph = graph
         self._store = Path(store)
         self._labels = graph.labels if labels is None else labels
@@ -191,8 +191,6 @@ class Explorer:
 
     def find(self, query: str, limit: int) -> bytes:
         """As in FoundNodes."""
-        with self._lock:
-            self._learn()
         hits, complete = self.search.find(query, limit)
         nodes = [{"id": hit.id, "snippet": hit.snippet} for hit in hits]
         return to_json({"nodes": nodes, "complete": complete})
@@ -259,7 +257,6 @@ class Explorer:
                 if node_id is not None:
                     info = self.engine.node(node_id)
                     newcomer = _Newcomer(node_id, info.vector)
-                    self.search.add(node_id, info.text)
             self._newcomers.append(newcomer)
 
     def _place_newcomers(self, newcomers: list[_Newcomer]) -> str:

@@ -1,6 +1,6 @@
 """A graph that changes while it is walked on: the mapped base and an overlay; nothing is rebuilt for a change."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -62,6 +62,23 @@ class LiveGraph:
         """A node's edges, in a directed graph those from it."""
         targets, weights = self._out.row(node)
         return {(node, end): weight for end, weight in zip(targets.tolist(), weights.tolist(), strict=True)}
+
+    def changed_links(self) -> Iterator[tuple[int, dict[int, float]]]:
+        """For each base node, its edges (directed: those from it) that are not as in the base; zero: removed."""
+        for node in self._out.copied:
+            if node < self.base.num_nodes and self.alive[node]:
+                before, now = (
+                    dict(zip(ends.tolist(), weights.tolist(), strict=True))
+                    for ends, weights in (self._out.base_row(node), self._out.row(node))
+                )
+                yield (
+                    node,
+                    {
+                        end: now.get(end, 0.0)
+                        for end in sorted(before.keys() | now.keys())
+                        if self.alive[end] and now.get(end) != before.get(end)
+                    },
+                )
 
     def merged(self, links: Iterable[tuple[int, int, float]]) -> dict[tuple[int, int], float]:
         """Links without self-loops and repeats, as `Graph` reads an edge table.

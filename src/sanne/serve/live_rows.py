@@ -57,6 +57,16 @@ class LiveRows:
         if slot >= 0:
             part = slice(self._lows.rows[slot], self._highs.rows[slot])
             return self._indices.rows[part], self._weights.rows[part]
+        return self.base_row(node)
+
+    @property
+    def copied(self) -> list[int]:
+        """The nodes whose rows were touched, in order."""
+        nodes: list[int] = np.flatnonzero(self._slots.rows >= 0).tolist()
+        return nodes
+
+    def base_row(self, node: int) -> tuple[npt.NDArray[np.int32], FloatArray]:
+        """The row of a node before any change."""
         if node >= self.base.num_nodes:
             return np.empty(0, np.int32), np.empty(0, np.float32)
         part = slice(self.base.indptr[node], self.base.indptr[node + 1])

@@ -3,24 +3,33 @@
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, StrictInt, model_validator
 
 from sanne.errors import FieldError
 from sanne.graph.csr import FloatArray
+from sanne.graph.formats.ids import control_character
 from sanne.serve.nodes import NewNode
 from sanne.serve.nodes import NodeId as EngineId
 
 NAMED_BY_DEFAULT = 10  # nodes, for "explain": true
 
-# For the description; the check itself is `control_character`.
+
+def _without_control_characters(node_id: EngineId) -> EngineId:
+    if isinstance(node_id, str) and (character := control_character(node_id)) is not None:
+        raise ValueError(f"the control character {character!r} stands in this id: leave it out")
+    return node_id
+
+
+# For the description; the check itself is `_without_control_characters`.
 NO_CONTROL_CHARACTERS: dict[str, Any] = {"pattern": r"^[^\x00-\x1f\x7f-\x9f]+$"}
 
 NodeId = Annotated[
     Annotated[str, Field(min_length=1, max_length=512, json_schema_extra=NO_CONTROL_CHARACTERS)]
     | Annotated[int, Field(ge=-(2**63), lt=2**63)],
     Field(description="Your name for a node: a string or a whole number."),
+    AfterValidator(_without_control_characters),
 ]
-Weight = Annotated[float, Field(gt=0, le=1e30, description="How strongly walks prefer this link.")]
+Weight = Annotated[float, Field(ge=1e-30, le=1e30, description="How strongly walks prefer this link.")]
 Number = Annotated[float, Field(ge=-1e30, le=1e30)]
 Count = Annotated[StrictInt, Field(ge=0)]
 

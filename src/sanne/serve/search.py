@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,22 +26,20 @@ class Hit:
 
 
 @dataclass(frozen=True)
-class _Added:
-    id: NodeId
-    text: str | None
+class Since:
+    """How the ids and texts of nodes differ from those of the base graph."""
+
+    written: Sequence[tuple[NodeId, str | None]] = ()  # ids and texts of nodes that were added or replaced
+    hidden: Set[int] = frozenset()  # rows of the base graph whose nodes were replaced or deleted
 
 
 class NodeSearch:
-    """Looks through ids and texts, those of newcomers included, one search at a time."""
+    """Looks through ids and texts as they are now, one search at a time; `since` says what is not as in the graph."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, since: Callable[[], Since] = Since) -> None:
         self._graph = graph
-        self._added: list[_Added] = []
+        self._since = since
         self._lock = threading.Lock()
-
-    def add(self, node_id: NodeId, text: str | None) -> None:
-        """Let a newcomer be found."""
-        self._added.append(_Added(node_id, text))
 
     def find(self, query: str, limit: int) -> tuple[list[Hit], bool]:
         """At most `limit` nodes, those first whose id is or begins with the query; and whether all were looked at."""
@@ -53,8 +51,9 @@ class NodeSearch:
 
     def _find(self, whole: str, words: list[str], limit: int, deadline: float) -> tuple[list[Hit], bool]:
         found: dict[str, Hit] = {}
+        since = self._since()
         complete = True
-        for looks in (self._by_id(whole), self._by_text(words)):
+        for looks in (self._by_id(whole, since), self._by_text(words, since)):
             ranked: list[tuple[int, Hit]] = []
             for hit in looks:
                 if hit is None:  # some rows were looked at, and had nothing
@@ -71,25 +70,27 @@ class NodeSearch:
                 break
         return list(found.values())[:limit], complete
 
-    def _by_id(self, whole: str) -> Iterator[Hit | None]:
-        for row in self._exact(whole):
-            yield Hit(self._name(row), self._text_of(row, []))
-        for added in reversed(self._added):
-            if whole.lower() in str(added.id).lower():
-                yield Hit(added.id, _snippet(added.text, []))
+    def _by_id(self, whole: str, since: Since) -> Iterator[Hit | None]:
+        yield from self._hits(self._exact(whole), [], since)
+        for node_id, text in reversed(since.written):
+            if whole.lower() in str(node_id).lower():
+                yield Hit(node_id, _snippet(text, []))
         for rows in _matching(self._graph.node_ids, [whole]):
-            yield from (Hit(self._name(row), self._text_of(row, [])) for row in rows)
+            yield from self._hits(rows, [], since)
             yield None
 
-    def _by_text(self, words: list[str]) -> Iterator[Hit | None]:
-        for added in reversed(self._added):
-            if added.text is not None and all(word.lower() in added.text.lower() for word in words):
-                yield Hit(added.id, _snippet(added.text, words))
+    def _by_text(self, words: list[str], since: Since) -> Iterator[Hit | None]:
+        for node_id, text in reversed(since.written):
+            if text is not None and all(word.lower() in text.lower() for word in words):
+                yield Hit(node_id, _snippet(text, words))
         if self._graph.texts is None:
             return
         for rows in _matching(self._graph.texts, words):
-            yield from (Hit(self._name(row), self._text_of(row, words)) for row in rows)
+            yield from self._hits(rows, words, since)
             yield None
+
+    def _hits(self, rows: list[int], words: list[str], since: Since) -> Iterator[Hit]:
+        return (Hit(self._name(row), self._text_of(row, words)) for row in rows if row not in since.hidden)
 
     def _exact(self, whole: str) -> list[int]:
         try:

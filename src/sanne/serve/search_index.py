@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from sanne.atomic import replaced_file
+from sanne.errors import MissingExtraError
 from sanne.graph.csr import FloatArray, IntArray
-from sanne.serve.journal import connect
 from sanne.serve.vectors import EXACT_ROWS, LiveVectors
 
 logger = logging.getLogger(__name__)
@@ -22,6 +22,15 @@ NAME = "search"
 _PROBES = 40  # partitions that a search reads; benchmarks/search.py says how many of the nearest it finds
 _ROWS_AT_ONCE = 65_536
 _HEADER = "search.json"
+
+
+def connect(folder: Path) -> Any:
+    """The LanceDB database in a folder."""
+    try:
+        import lancedb
+    except ImportError:
+        raise MissingExtraError("lancedb", "serve", "the search index of a large graph") from None
+    return lancedb.connect(str(folder))
 
 
 class SearchIndex:
@@ -75,21 +84,21 @@ class IndexKeeper:
         self._given_up = False
 
     @property
-    def rows_held(self) -> int | None:
-        """How many rows of the journal the index on disk knows; None if there is none."""
+    def journal_end(self) -> int | None:
+        """Where the journal ended when the index on disk was made; None if there is no index."""
         try:
             header = json.loads((self._folder / _HEADER).read_text(encoding="utf-8"))
-            return int(header["journal_rows"])
+            return int(header["journal_end"])
         except (OSError, ValueError, TypeError, LookupError):
             return None
 
     def restore(self) -> None:
-        """Use the index on disk; the vectors are those of the row of the journal that it was made at."""
+        """Use the index on disk; the vectors are now as they were when it was made."""
         table = connect(self._folder).open_table(NAME)
         self._vectors.begin_index()
         self._vectors.use_index(SearchIndex(table))
 
-    def look(self, journal_rows: int) -> None:
+    def look(self, journal_end: int) -> None:
         """Begin to make an index in the background, if one is due."""
         due = self._vectors.count > EXACT_ROWS and (
             self._vectors.index is None or self._vectors.num_newer > EXACT_ROWS // 2
@@ -97,18 +106,18 @@ class IndexKeeper:
         if due and not self._given_up and (self._making is None or self._making.done()):
             with self._lock:
                 vectors = self._vectors.begin_index()
-            self._making = self._maker.submit(self._make, vectors, journal_rows)
+            self._making = self._maker.submit(self._make, vectors, journal_end)
 
     def close(self) -> None:
         """Wait for an index that is being made."""
         self._maker.shutdown(wait=True)
 
-    def _make(self, vectors: FloatArray, journal_rows: int) -> None:
+    def _make(self, vectors: FloatArray, journal_end: int) -> None:
         try:
             (self._folder / _HEADER).unlink(missing_ok=True)  # until the new one is whole
             index = SearchIndex.build(self._folder, np.arange(len(vectors)), vectors)
             with replaced_file(self._folder / _HEADER) as part:
-                part.write_text(json.dumps({"journal_rows": journal_rows}) + "\n", encoding="utf-8")
+                part.write_text(json.dumps({"journal_end": journal_end}) + "\n", encoding="utf-8")
         except (OSError, ValueError, RuntimeError) as error:
             self._given_up = True  # until the next start: search goes on as before
             logger.warning("%s: no new index for search could be made (%s)", self._folder, error)

@@ -1,20 +1,39 @@
 """All that is known of the nodes, in memory: graph, ids, features, vectors, and which vectors are out of date."""
 
-from collections.abc import Callable, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from sanne.errors import StoreError
 from sanne.graph.csr import FloatArray
-from sanne.serve.ids import NodeIds
+from sanne.serve.ids import NodeIds, key_of
 from sanne.serve.journal import Change, Entry
 from sanne.serve.live_features import LiveFeatures
-from sanne.serve.live_graph import LiveGraph
+from sanne.serve.live_graph import Links, LiveGraph
 from sanne.serve.nodes import NewNode
 from sanne.serve.vectors import LiveVectors
 
 NEAR_DEGREE = 32  # neighbours of a changed node with more are not marked: few of their walks take the changed edge
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The nodes of one request, ready to be read or added: while it is read, node i has the number `first + i`."""
+
+    nodes: tuple[NewNode, ...]
+    first: int
+    features: FloatArray  # (nodes, width)
+    links: Links
+
+    def links_from(self, first: int) -> Links:
+        """The links, with the group's own nodes numbered from `first`."""
+        moved = first - self.first
+        return {
+            (source + moved * (source >= self.first), target + moved * (target >= self.first)): weight
+            for (source, target), weight in self.links.items()
+        }
 
 
 class LiveState:
@@ -35,6 +54,7 @@ class LiveState:
         self._changed: dict[int, None] = {}
         self._near: dict[int, None] = {}
         self._reread: set[int] = set()  # nodes with other neighbours than before
+        self._refreshed: set[int] = set()  # base nodes with other vectors than the store began with
 
     @property
     def num_nodes(self) -> int:
@@ -69,20 +89,35 @@ class LiveState:
         )
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """Apply what requests asked for, in order."""
+        """Apply what the journal says, or what requests asked for that were not read as groups, in order."""
         described = [entry for change in changes for entry in change if entry.kind in ("add", "replace")]
         nodes = [NewNode(entry.id, entry.text, entry.features) for entry in described]
         rows = dict(zip(map(id, described), self.features.read(nodes), strict=True))
         for change in changes:
             new = [entry for entry in change if entry.kind == "add"]
             if new:  # nodes that came together may link to one another: all of them before any link
-                self._add(new, np.array([rows[id(entry)] for entry in new]))
+                first = self._add(new, np.array([rows[id(entry)] for entry in new]))
+                links = self._links(list(enumerate(new, first)))
+                self._mark(self.graph.connect(links), fresh=range(first, first + len(new)))
             if edges := [(self._find(entry.id), entry) for entry in change if entry.kind == "edges"]:
-                self._mark(self._connect(edges))
+                self._mark(self.graph.connect(self._links(edges)))
             for entry in change:
                 if entry.kind not in ("add", "edges"):
                     self._apply_one(entry, rows.get(id(entry)))
         self._read_links_again()
+
+    def add(self, groups: Sequence[Group], changes: Sequence[Change]) -> None:
+        """Add the nodes of requests; what was worked out to answer them is not worked out again."""
+        for group, change in zip(groups, changes, strict=True):
+            first = self._add(change, group.features)
+            self._mark(self.graph.connect(group.links_from(first)), fresh=range(first, first + len(change)))
+            if self.features.reads.attribute == "links":
+                self._reread -= {node for node, entry in enumerate(change, first) if self._lists_all(node, entry)}
+        self._read_links_again()
+
+    def _lists_all(self, node: int, entry: Entry) -> bool:
+        """Whether the neighbours of a new node are those that it lists, by which its features were read."""
+        return {self._find(key) for key, _ in entry.links} - {node} == set(self.graph.neighbours(node)[0].tolist())
 
     def remember(self, node: int) -> Callable[[], None]:
         """What undoes a replacement of a node, called before anything else changes."""
@@ -119,20 +154,75 @@ class LiveState:
     def set_vector(self, node: int, vector: FloatArray, spread: float) -> None:
         """A node's vector, computed from the graph as it is."""
         self.vectors.put(node, vector, spread)
+        if not self.is_added(node):
+            self._refreshed.add(node)
         self._changed.pop(node, None)
         self._near.pop(node, None)
 
-    def _add(self, entries: Sequence[Entry], rows: FloatArray) -> None:
+    def as_entries(self, features_of: Callable[[str], FloatArray | None]) -> Iterator[Entry]:
+        """The shortest history that leads to this state; `features_of` gives the features that a node was sent with.
+
+        Applied to the base, it gives the same graph, vectors, texts and stale nodes. Added nodes that were deleted
+        since leave no trace, so that nodes added after them get lower numbers.
+        """
+        graph, later = self.graph, []
+        for node in np.flatnonzero(~graph.alive[: self._base_count]).tolist():
+            yield Entry("delete", self._key(node))
+        for node in range(self._base_count, graph.num_slots):
+            if graph.alive[node]:
+                links = [(end, weight) for (_, end), weight in graph.links(node).items()]
+                yield self._described("add", node, [link for link in links if link[0] < node], features_of)
+                if self.graph.directed and (ahead := [link for link in links if link[0] > node]):
+                    later.append(Entry("edges", self._key(node), links=self._keyed(ahead)))
+        yield from later
+        replaced = [node for node in sorted(self.texts) if not self.is_added(node)]
+        for node in replaced:
+            links = [(end, weight) for (_, end), weight in graph.links(node).items()]
+            yield self._described("replace", node, links, features_of)
+        for node, changes in graph.changed_links():
+            links = list(changes.items())
+            if not graph.directed:  # an edge is listed once; those of added nodes came with them
+                links = [(end, weight) for end, weight in links if node < end < self._base_count]
+            if links and node not in self.texts:
+                yield Entry("edges", self._key(node), links=self._keyed(links))
+        for node in sorted(self._refreshed.difference(replaced)):
+            vector, spread = self.vectors.get(node)
+            yield Entry("vector", self._key(node), vector=vector, spread=spread)
+        marks = [(node, 1.0) for node in self._changed] + [(node, 0.0) for node in self._near]
+        yield Entry("stale", "", links=self._keyed(marks))
+
+    def _described(
+        self,
+        kind: Literal["add", "replace"],
+        node: int,
+        links: Sequence[tuple[int, float]],
+        features_of: Callable[[str], FloatArray | None],
+    ) -> Entry:
+        key, (vector, spread) = self._key(node), self.vectors.get(node)
+        return Entry(kind, key, self.texts[node], features_of(key), self._keyed(links), vector, spread)
+
+    def _key(self, node: int) -> str:
+        return key_of(self.ids.name(node))
+
+    def _keyed(self, links: Sequence[tuple[int, float]]) -> tuple[tuple[str, float], ...]:
+        return tuple((self._key(end), weight) for end, weight in links)
+
+    def _add(self, entries: Sequence[Entry], rows: FloatArray) -> int:
+        """New nodes without links; returns the number of the first."""
         first = self.graph.add_nodes(len(entries))
         self.features.add(rows)
         self.vectors.add(np.array([entry.vector for entry in entries]), np.array([entry.spread for entry in entries]))
         for entry in entries:
             self.texts[self.ids.add(entry.id)] = entry.text
-        new = set(range(first, first + len(entries)))
-        self._reread |= new
-        self._mark(self._connect(list(enumerate(entries, first))), fresh=new)
+        self._reread |= set(range(first, first + len(entries)))
+        return first
 
     def _apply_one(self, entry: Entry, features: FloatArray | None) -> None:
+        if entry.kind == "stale":
+            marks = [(self._find(key), own) for key, own in entry.links]
+            self._changed = {node: None for node, own in marks if own}
+            self._near = {node: None for node, own in marks if not own}
+            return
         node = self._find(entry.id)
         if entry.kind == "vector":
             assert entry.vector is not None
@@ -142,19 +232,20 @@ class LiveState:
             self.ids.remove(node)
             self.deleted += 1
             self.texts.pop(node, None)
+            self._refreshed.discard(node)
             self._changed.pop(node, None)
             self._near.pop(node, None)
         else:
             assert features is not None
             self.features.put(node, features)
             self.texts[node] = entry.text
-            self._mark(self.graph.remove_links(node) | self._connect([(node, entry)]))
+            self._mark(self.graph.remove_links(node) | self.graph.connect(self._links([(node, entry)])))
             if entry.vector is not None:
                 self.set_vector(node, entry.vector, entry.spread)
 
-    def _connect(self, entries: Sequence[tuple[int, Entry]]) -> set[int]:
+    def _links(self, entries: Sequence[tuple[int, Entry]]) -> Links:
         links = [(node, self._find(end), weight) for node, entry in entries for end, weight in entry.links]
-        return self.graph.connect(self.graph.merged(links))
+        return self.graph.merged(links)
 
     def _find(self, key: str) -> int:
         node = self.ids.find(key)
@@ -162,7 +253,7 @@ class LiveState:
             raise StoreError(f"the journal of the store is damaged: it names a node {key!r} that is not there")
         return node
 
-    def _mark(self, changed: set[int], fresh: AbstractSet[int] = frozenset()) -> None:
+    def _mark(self, changed: set[int], fresh: Container[int] = ()) -> None:
         self._reread |= changed
         for node in sorted(changed):
             if node not in fresh:

@@ -5,7 +5,7 @@
 | `store.json` | format version, and digests of the model and the graph that the store belongs to; written last |
 | `lock` | held by the server that uses the store |
 | `vectors.npy`, `spread.npy` | of the base graph's nodes, in their order |
-| `journal.lance` | everything that was added, replaced, deleted, linked or read again, in order |
+| `journal.sqlite` (`-wal`, `-shm`) | everything that was added, replaced, deleted, linked or read again, in order |
 | `map` | where the nodes stand on the page's map; can be made again |
 | `search.lance`, `search.json` | vectors with an index, for graphs above `EXACT_ROWS` nodes; can be made again |
 """
@@ -23,12 +23,14 @@ from sanne.atomic import check_target, replaced_file
 from sanne.errors import InputError, StoreError
 from sanne.graph.csr import FloatArray, Graph
 from sanne.locks import take_lock
+from sanne.model.artifact import Artifact
+from sanne.serve import journal
 from sanne.serve.journal import Journal
 from sanne.serve.vectors import EXACT_ROWS, LiveVectors
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 1 (sanne 0.1.0) kept its journal in LanceDB
 HEADER = "store.json"
-_OWN_FILES = {HEADER, "lock", "vectors.npy", "spread.npy", "journal.lance", "search.lance", "search.json", "map"}
+_OWN_FILES = {HEADER, "lock", "vectors.npy", "spread.npy", *journal.FILES, "search.lance", "search.json", "map"}
 _SAMPLED = 65_536  # entries of each array of a graph that its digest reads
 
 MakeVectors = Callable[[], tuple[FloatArray, FloatArray]]
@@ -80,14 +82,11 @@ class Store:
             self._lock = -1
 
 
-def model_digest(folder: str | Path) -> str:
-    """Stands for a model: settings, weights and feature map."""
-    digest = hashlib.sha256()
-    for name in ("features.json", "model.safetensors"):
-        digest.update((Path(folder) / name).read_bytes())
-    header = json.loads((Path(folder) / "config.json").read_text(encoding="utf-8"))
-    digest.update(json.dumps([header["settings"], header["seed"]], sort_keys=True).encode())
-    return digest.hexdigest()
+def model_digest(artifact: Artifact) -> str:
+    """Stands for a model that was read from a folder: settings, weights and feature map."""
+    files = [artifact.sha256[name] for name in ("features.json", "model.safetensors")]
+    described = [artifact.config.to_dict(), artifact.seed, files]
+    return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 
 def graph_digest(graph: Graph) -> str:
@@ -134,7 +133,9 @@ def _check_header(place: Path, model: str, graph: str) -> None:
         raise StoreError(f"{place / HEADER}: not a store of sanne; choose an empty or a new folder")
     if header.get("format_version") != FORMAT_VERSION:
         raise StoreError(
-            f"{place}: written in format {header.get('format_version')}, this version reads {FORMAT_VERSION}"
+            f"{place}: the store has format {header.get('format_version')}, and this version of sanne reads only "
+            f"{FORMAT_VERSION} (0.1.0 wrote 1): choose a new --store and add the nodes again, or serve this store with "
+            "the version that wrote it"
         )
     for name, digest in (("model", model), ("graph", graph)):
         if header.get(name) != digest:

@@ -168,6 +168,7 @@ function morph() {
 
 // Newcomers since the last look.
 async function follow(pulse = false) {
+  if (info.arrived < arrived) arrived = 0; // a restart forgets nodes that were added and deleted
   while (arrived < info.arrived) {
     const answer = await getJson(`v1/map/arrivals?after=${arrived}`);
     if (answer.version !== info.version || answer.next <= arrived) break;
