@@ -67,7 +67,7 @@ def main() -> None:
         command = [sys.executable, "-m", "sanne", "build", source, "--out", folder / "graph", "--json"]
         command += ["--memory", options.memory]
         if options.engine == "duckdb":
-            from sanne.graph.build import parse_size
+            from sanne.graph.folder.build import parse_size
 
             command = [sys.executable, "-c", DUCKDB, source, folder / "graph", parse_size(options.memory), folder]
         started = time.perf_counter()

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 
 from sanne.graph.load import load_graph
-from sanne.serve.engine import Engine
-from sanne.serve.nodes import NewNode
+from sanne.serve.engine.engine import Engine
+from sanne.serve.engine.nodes import NewNode
 
 ROUNDS = 30
 LINKS = 3

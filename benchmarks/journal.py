@@ -23,7 +23,7 @@ import lancedb
 import numpy as np
 import pyarrow as pa
 
-from sanne.serve.journal import Change, Entry, Journal
+from sanne.serve.store.journal import Change, Entry, Journal
 
 DIM = 128
 CLIENTS = (1, 16)

@@ -14,8 +14,8 @@ import numpy as np
 
 from sanne.config import recipe_config
 from sanne.device import choose_device
-from sanne.graph.csr import Graph
-from sanne.model.sanne import WalkModel
+from sanne.graph.graph import Graph
+from sanne.model.model import WalkModel
 from sanne.train.distributed import joined_processes
 from sanne.train.loop import train
 

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from sanne.graph.store import save_graph
+from sanne.graph.folder.store import save_graph
 from sanne_lab.bench.graphs import featured_graph
 from sanne_lab.bench.machine import describe_machine, describe_versions
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sanne.serve.search_index import SearchIndex
-from sanne.serve.vectors import LiveVectors
+from sanne.serve.store.index import SearchIndex
+from sanne.serve.store.vectors import LiveVectors
 
 ROWS, DIM, ROUNDS = 100_000, 128, 15
 

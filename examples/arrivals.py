@@ -28,9 +28,9 @@ import scipy.sparse as sp
 
 from sanne import SANNE, load_graph
 from sanne.cli.options import parse_settings
-from sanne.graph.csr import Graph
+from sanne.graph.folder.store import save_graph
+from sanne.graph.graph import Graph
 from sanne.graph.split import hide_nodes
-from sanne.graph.store import save_graph
 from sanne.source import ModelSource
 
 NEAREST = 5

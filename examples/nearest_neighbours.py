@@ -14,8 +14,8 @@ import faiss
 import numpy as np
 
 from sanne import SANNE, load_graph
-from sanne.export import export_vectors
 from sanne.graph.split import hide_nodes
+from sanne.vectors.export import export_vectors
 
 NEW = 300
 NEAREST = 10

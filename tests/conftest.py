@@ -12,7 +12,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch is imported:
 
 import browser
 from sanne.datasets import load_dataset
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import torch
 
 from sanne.config import Config
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 
 torch.set_num_threads(1)  # models this small only wait for a second thread
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sanne.graph.csr import Adjacency, Graph
+from sanne.graph.graph import Adjacency, Graph
 
 MASK = 2**64 - 1
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from sanne import atomic
-from sanne.atomic import check_target, read_unreplaced, replaced_file, replaced_folder
 from sanne.errors import InputError, InUseError, WriteError
+from sanne.files import atomic
+from sanne.files.atomic import check_target, read_unreplaced, replaced_file, replaced_folder
 
 
 def names(folder: Path) -> list[str]:

@@ -21,7 +21,7 @@ from sanne.cli import main
 from sanne.estimator import SANNE
 from sanne.features import text as text_features
 from sanne.graph.load import load_graph
-from sanne.infer.vectors_file import read_vectors
+from sanne.vectors.files import read_vectors
 
 TOPICS = ("graph walks nodes edges", "protein cells folding genes", "market prices trade money")
 TINY = {
@@ -163,13 +163,13 @@ def test_fit_then_embed_newcomers_from_larger_tables(tables: Path) -> None:
 
 
 BUILD_POINTS = [
-    "sanne.graph.build.EdgeFiles",
-    "sanne.graph.build.write_node_data",
-    "sanne.graph.scan.read_ids",
-    "sanne.graph.numbering.DatabaseIds._run",
-    "sanne.graph.numbering.DatabaseIds.codes",
-    "sanne.graph.build.write_arcs",
-    "sanne.graph.strings.StringsWriter.write",
+    "sanne.graph.folder.build.EdgeFiles",
+    "sanne.graph.folder.build.write_node_data",
+    "sanne.graph.folder.scan.read_ids",
+    "sanne.graph.folder.numbering.DatabaseIds._run",
+    "sanne.graph.folder.numbering.DatabaseIds.codes",
+    "sanne.graph.folder.build.write_arcs",
+    "sanne.graph.folder.strings.StringsWriter.write",
 ]
 FIT_POINTS = [
     "sanne.train.fit.fit_transform_features",
@@ -177,7 +177,7 @@ FIT_POINTS = [
     "sanne.train.loop.save_checkpoint",
     "sanne.estimator.embed_present",
 ]
-EMBED_POINTS = ["sanne.infer.embed.WalkSampler.walks_of_each", "sanne.infer.vectors_file.VectorWriter.write"]
+EMBED_POINTS = ["sanne.infer.embed.WalkSampler.walks_of_each", "sanne.vectors.files.VectorWriter.write"]
 
 
 def interrupt_at(point: str, how: str, patch: pytest.MonkeyPatch) -> None:
@@ -236,7 +236,7 @@ def test_an_interrupt_inside_a_query_is_a_keyboard_interrupt(tmp_path: Path) -> 
     program = (
         "import os, pathlib, signal, sys, threading\n"
         "import pyarrow as pa\n"
-        "from sanne.graph.numbering import DatabaseIds\n"
+        "from sanne.graph.folder.numbering import DatabaseIds\n"
         "database = DatabaseIds(pathlib.Path(sys.argv[1]), pa.int64(), 2**30)\n"
         "try:\n"
         "    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()\n"

@@ -7,7 +7,7 @@ import numpy as np
 from planted import TINY
 from sanne.config import RECIPES, Config
 from sanne.demo import make_task, run_demo
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 
 
 def test_the_demo_hides_papers_embeds_them_and_draws_the_map(cora: Graph, tmp_path: Path, monkeypatch) -> None:  # type: ignore[no-untyped-def]

@@ -15,7 +15,7 @@ from sanne import estimate as estimate_module
 from sanne.cli import main
 from sanne.estimate import estimate_embedding, estimate_fit
 from sanne.estimator import SANNE
-from sanne.graph.store import save_graph
+from sanne.graph.folder.store import save_graph
 from sanne_lab.bench.graphs import featured_graph
 
 GRAPH = planted_graph(size=100)

@@ -14,7 +14,7 @@ import pytest
 from planted import TINY, planted_graph
 from sanne import load_graph
 from sanne.estimator import SANNE
-from sanne.graph.store import save_graph
+from sanne.graph.folder.store import save_graph
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SETS = [part for name, value in TINY.items() for part in ("--set", f"{name}={value}".replace("(4,)", "4"))]

@@ -19,8 +19,8 @@ import pytest
 from planted import TINY, planted_graph
 from sanne.errors import InputError, MissingExtraError, ModelFolderError
 from sanne.estimator import SANNE
-from sanne.export import export_vectors
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
+from sanne.vectors.export import export_vectors
 
 FILES = {
     "parquet": "vectors.parquet",
@@ -128,7 +128,7 @@ def test_integer_ids_stay_integers(tmp_path: Path) -> None:
 
 
 def test_parts_are_joined_in_order(folder: Path, model: SANNE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sanne.export._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("sanne.vectors.export._ROWS_AT_ONCE", 7)
     export_vectors(folder / "model", "lancedb", tmp_path / "db")
     export_vectors(folder / "model", "npy", tmp_path / "v.npy")
     export_vectors(folder / "model", "faiss", tmp_path / "v.faiss")

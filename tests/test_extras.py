@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from planted import TINY, planted_graph
-from sanne.graph.store import save_graph
+from sanne.graph.folder.store import save_graph
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

@@ -12,7 +12,7 @@ import sanne
 from planted import TINY, planted_graph
 from sanne.cli import main
 from sanne.estimator import SANNE
-from sanne.graph.store import save_graph
+from sanne.graph.folder.store import save_graph
 
 PACKAGE = Path(sanne.__file__).parent
 ROOT_CALLS = {"debug", "info", "warning", "error", "exception", "critical", "log"}

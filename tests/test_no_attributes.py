@@ -8,7 +8,7 @@ import pytest
 from planted import TINY, accuracy, planted_graph
 from sanne import SANNE
 from sanne.errors import InputError
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 from sanne.graph.split import hide_nodes
 
 PLANTED = planted_graph(3, 40)

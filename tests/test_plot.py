@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sanne import plot
+from sanne.draw import plot
+from sanne.draw.plot import PALETTE, check_picture, map_points, plot_map
 from sanne.errors import InputError, MissingExtraError
-from sanne.plot import PALETTE, check_picture, map_points, plot_map
 
 RANDOM = np.random.default_rng(0)
 LABELS = RANDOM.integers(3, size=60)

@@ -9,7 +9,7 @@ import pytest
 
 from planted import TINY, planted_graph
 from sanne.estimator import SANNE
-from sanne.graph.csr import FloatArray, Graph
+from sanne.graph.graph import FloatArray, Graph
 
 GRAPH = planted_graph()
 NODES = ["p3", "p50", "p119"]

@@ -20,12 +20,12 @@ from sklearn.linear_model import LogisticRegression
 from sanne import SANNE
 from sanne.datasets import named_classes
 from sanne.demo import Task, make_task
-from sanne.graph.csr import Graph
+from sanne.draw.plot import INK, NO_LABEL, PALETTE, PAPER, SOFT_INK, map_points
+from sanne.graph.graph import Graph
 from sanne.infer.embed import embed, largest_shares
 from sanne.model.artifact import Artifact
 from sanne.model.distil import ClusterDistillation, Teacher, restart_weights, visit_weights
 from sanne.model.encoder import EncoderLayer
-from sanne.plot import INK, NO_LABEL, PALETTE, PAPER, SOFT_INK, map_points
 from sanne.seeds import derived_seed
 from sanne.walks.sample import Walks, WalkSampler
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sanne.errors import SanneError
     from sanne.estimator import SANNE
-    from sanne.graph.csr import Graph
+    from sanne.graph.graph import Graph
     from sanne.graph.load import load_graph
 
 __all__ = ["SANNE", "Graph", "SanneError", "__version__", "load_graph"]
@@ -18,7 +18,7 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 _HOMES = {
     "SANNE": "sanne.estimator",
-    "Graph": "sanne.graph.csr",
+    "Graph": "sanne.graph.graph",
     "SanneError": "sanne.errors",
     "load_graph": "sanne.graph.load",
 }

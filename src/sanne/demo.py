@@ -10,12 +10,12 @@ import numpy as np
 
 from sanne.config import Config
 from sanne.datasets import load_dataset, load_splits, named_classes
+from sanne.draw.plot import plot_map
 from sanne.estimator import SANNE
 from sanne.evaluate.node_classification import score_split
 from sanne.features.choose import fit_features
-from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.split import hide_nodes
-from sanne.plot import plot_map
 from sanne.seeds import derived_seed
 from sanne.walks.mean_walk import mean_along_walks
 from sanne.walks.sample import WalkSampler

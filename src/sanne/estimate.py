@@ -12,15 +12,15 @@ import torch
 from sanne.config import Config
 from sanne.device import peak_memory, torch_threads
 from sanne.features.choose import FeatureMap, fit_transform_features
-from sanne.graph.csr import FloatArray, Graph
+from sanne.graph.graph import FloatArray, Graph
 from sanne.infer.embed import WALKS_AT_ONCE, embed
-from sanne.infer.sinks import ROW_GROUP
 from sanne.model.artifact import Artifact
 from sanne.model.distil import ClusterDistillation, Teacher
-from sanne.model.sampled_softmax import NeighbourSoftmax
-from sanne.model.sanne import WalkModel
+from sanne.model.model import WalkModel
+from sanne.model.neighbours import NeighbourSoftmax
 from sanne.train.distributed import Processes
 from sanne.train.loop import make_optimisers, training_step
+from sanne.vectors.formats import ROW_GROUP
 from sanne.walks.batches import WalkStream
 
 _PROBE_NODES = 20_000  # features are tried on so many nodes

@@ -10,22 +10,22 @@ import pyarrow as pa
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from sanne.atomic import check_target, read_unreplaced, replaced_folder
 from sanne.config import Config, recipe_config
 from sanne.errors import InputError, ModelFolderError, UnknownNodeError
-from sanne.graph.csr import FloatArray, Graph
-from sanne.graph.formats.ids import match_ids
+from sanne.files.atomic import check_target, read_unreplaced, replaced_folder
+from sanne.files.locks import claimed
+from sanne.graph.graph import FloatArray, Graph
+from sanne.graph.ids import match_ids
 from sanne.graph.load import load_graph
 from sanne.infer.embed import Embedding, embed, embed_present
 from sanne.infer.similar import most_similar
-from sanne.infer.vectors_file import read_vectors, write_vectors
-from sanne.locks import claimed
 from sanne.model.artifact import VECTORS, Artifact, check_model_target
 from sanne.model.card import model_card
 from sanne.train.distributed import is_first_process
 from sanne.train.fit import EpochHook, fit_model
 from sanne.train.loop import Run
 from sanne.train.report import Callback
+from sanne.vectors.files import read_vectors, write_vectors
 
 
 class SANNE(BaseEstimator):  # type: ignore[misc]

@@ -7,18 +7,18 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.datasets import load_splits, named_classes, seeded_splits
+from sanne.draw.plot import plot_map
 from sanne.errors import InputError
 from sanne.estimator import SANNE
 from sanne.evaluate.clustering import score_communities
 from sanne.evaluate.link_prediction import score_links
 from sanne.evaluate.multi_label import classify_multilabel
 from sanne.evaluate.node_classification import classify
-from sanne.graph.csr import Graph
-from sanne.graph.formats.label_table import read_label_table
+from sanne.graph.graph import Graph
+from sanne.graph.readers.label_table import read_label_table
 from sanne.graph.split import hold_out_edges
-from sanne.infer.vectors_file import read_vectors
-from sanne.plot import plot_map
 from sanne.source import ModelSource
+from sanne.vectors.files import read_vectors
 
 Task = Literal["classify", "links", "communities"]
 

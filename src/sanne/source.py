@@ -9,11 +9,11 @@ import pyarrow as pa
 
 from sanne.datasets import CATALOG
 from sanne.errors import InputError
-from sanne.graph.csr import Graph
-from sanne.graph.formats.ids import control_problem, row_with_control_character
-from sanne.graph.formats.typed_tables import open_parquet
+from sanne.graph.folder.store import is_graph_folder
+from sanne.graph.graph import Graph
+from sanne.graph.ids import control_problem, row_with_control_character
 from sanne.graph.load import load_graph
-from sanne.graph.store import is_graph_folder
+from sanne.graph.readers.typed_tables import open_parquet
 from sanne.model.artifact import Artifact
 
 

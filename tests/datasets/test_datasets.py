@@ -9,7 +9,7 @@ import pytest
 from sanne.datasets import CATALOG, dataset_names, fetch_dataset, load_dataset
 from sanne.datasets import fetch as fetching
 from sanne.errors import DatasetError
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 
 
 @pytest.fixture(scope="session")

@@ -19,7 +19,7 @@ PRELOADED = (
     "sanne.cli.commands",
     "sanne.estimator",
     "sanne.source",
-    "sanne.graph.build",
+    "sanne.graph.folder.build",
     "planted",
 )
 SMALL = {

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
-from sanne.graph.build import build_graph
-from sanne.graph.csr import Graph
+from sanne.graph.folder.build import build_graph
+from sanne.graph.graph import Graph
 from sanne.graph.load import load_graph
 
 ODD_IDS = [

@@ -12,7 +12,7 @@ import numpy as np
 
 from planted import planted_graph
 from sanne.estimator import SANNE
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 
 SMALL: dict[str, Any] = {
     "dim": 32,

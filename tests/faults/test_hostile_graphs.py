@@ -20,9 +20,9 @@ from valid_files import SETTINGS
 
 from sanne.errors import InputError, SanneError
 from sanne.estimator import SANNE
-from sanne.graph.build import build_graph
-from sanne.graph.csr import Graph
-from sanne.graph.formats.ids import control_character
+from sanne.graph.folder.build import build_graph
+from sanne.graph.graph import Graph
+from sanne.graph.ids import control_character
 from sanne.graph.load import load_graph
 
 Record = Callable[..., None]

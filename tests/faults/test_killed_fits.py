@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from forked_command import Command, fit_arguments, write_planted_tables
 
-from sanne import atomic
+from sanne.files import atomic
 
 Record = Callable[..., None]
 

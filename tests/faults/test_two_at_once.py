@@ -11,7 +11,7 @@ from forked_command import Command, fit_arguments, write_planted_tables
 
 from planted import TINY, planted_graph
 from sanne.estimator import SANNE
-from sanne.graph.store import open_graph, save_graph
+from sanne.graph.folder.store import open_graph, save_graph
 
 Record = Callable[..., None]
 

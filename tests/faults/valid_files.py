@@ -22,19 +22,19 @@ import scipy.sparse as sp
 
 from planted import TINY
 from sanne.datasets import load_splits
-from sanne.datasets.catalog import CATALOG, Dataset
+from sanne.datasets.catalogue import CATALOG, Dataset
 from sanne.datasets.fetch import _extract
 from sanne.errors import InputError
 from sanne.estimator import SANNE
-from sanne.export import export_vectors
-from sanne.graph.build import build_graph
-from sanne.graph.csr import Graph
-from sanne.graph.formats.blogcatalog import read_blogcatalog
-from sanne.graph.formats.label_table import read_label_table
+from sanne.graph.folder.build import build_graph
+from sanne.graph.folder.store import open_graph, save_graph
+from sanne.graph.graph import Graph
 from sanne.graph.load import load_graph
-from sanne.graph.store import open_graph, save_graph
-from sanne.infer.vectors_file import read_vectors, write_vectors
+from sanne.graph.readers.blogcatalog import read_blogcatalog
+from sanne.graph.readers.label_table import read_label_table
 from sanne.source import ModelSource, read_node_list
+from sanne.vectors.export import export_vectors
+from sanne.vectors.files import read_vectors, write_vectors
 
 SETTINGS = TINY | {"epochs": 1, "steps_per_epoch": 1, "num_inference_walks": 2, "cluster_seeds": 1}
 WHEEL = "data.whl"

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
-from sanne.features.attributes import Standardised
-from sanne.graph.csr import Graph
+from sanne.features.numeric import Standardised
+from sanne.graph.graph import Graph
 
 
 def graph_of(features: object, ids: object = None) -> Graph:

@@ -12,7 +12,7 @@ from safetensors.numpy import load_file, save_file
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
 from sanne.features.choose import choose_features, fit_features, restore_features
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 
 COUNTS = sp.csr_matrix(np.random.default_rng(0).poisson(1, (6, 5)).astype(np.float32))
 TEXTS = np.array([f"word{i} word{i % 2} ünï" for i in range(6)], dtype=object)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sanne.config import FeatureConfig
 from sanne.errors import InputError, MissingExtraError
 from sanne.features.doc2vec import Doc2VecMap
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 
 SUBJECTS = [["tree", "leaf", "root", "bark"], ["graph", "node", "edge", "walk"]]
 CONFIG = FeatureConfig(features="doc2vec", feature_dim=8, doc2vec_epochs=60)

@@ -15,7 +15,7 @@ from sanne.estimator import SANNE
 from sanne.features import text
 from sanne.features.choose import fit_transform_features
 from sanne.features.kept import KeptFeatures
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 
 
 def documents(count: int = 40) -> Graph:

@@ -7,7 +7,7 @@ from planted import planted_graph
 from sanne.config import FeatureConfig
 from sanne.features import walk_profile
 from sanne.features.structure import StructureMap
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 
 CONFIG = FeatureConfig(features="structure", feature_dim=12)  # six for each view
 

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from planted import assert_same_graph
 from sanne.config import BuildConfig
 from sanne.errors import InputError, MissingExtraError
-from sanne.graph.build import build_graph, parse_size
+from sanne.graph.folder.build import build_graph, parse_size
+from sanne.graph.folder.numbering import DatabaseIds
+from sanne.graph.folder.store import open_graph
 from sanne.graph.load import load_graph
-from sanne.graph.numbering import DatabaseIds
-from sanne.graph.store import open_graph
 
 IDS: dict[str, list[Any]] = {
     "counting": [0, 1, 2, 3, 4, 5, 6],
@@ -33,12 +33,12 @@ IDS: dict[str, list[Any]] = {
 
 def small_blocks(patch: pytest.MonkeyPatch) -> None:
     """Make the limits so small that a few edges need many blocks and parts."""
-    patch.setattr("sanne.graph.scan.blocks.__defaults__", (3,))
-    patch.setattr("sanne.graph.build._ROWS_AT_ONCE", 5)
-    patch.setattr("sanne.graph.arcs._BYTES_PER_ARC", BuildConfig().memory // 8)
-    patch.setattr("sanne.graph.arcs._ARCS_AT_ONCE", 4)
-    patch.setattr("sanne.graph.numbering._IDS_AT_ONCE", 2)
-    patch.setattr("sanne.graph.node_files._ROWS_AT_ONCE", 2)
+    patch.setattr("sanne.graph.folder.scan.blocks.__defaults__", (3,))
+    patch.setattr("sanne.graph.folder.build._ROWS_AT_ONCE", 5)
+    patch.setattr("sanne.graph.folder.arcs._BYTES_PER_ARC", BuildConfig().memory // 8)
+    patch.setattr("sanne.graph.folder.arcs._ARCS_AT_ONCE", 4)
+    patch.setattr("sanne.graph.folder.numbering._IDS_AT_ONCE", 2)
+    patch.setattr("sanne.graph.folder.node_files._ROWS_AT_ONCE", 2)
 
 
 def write(table: pa.Table, path: Path) -> Path:
@@ -172,7 +172,7 @@ def test_bad_input_is_named_and_leaves_nothing(
 
 
 def test_a_column_of_numbers_that_turns_into_text_far_down(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sanne.graph.formats.delimited.STREAM_BLOCK", 4096)
+    monkeypatch.setattr("sanne.graph.readers.delimited.STREAM_BLOCK", 4096)
     (tmp_path / "edges.csv").write_text("src,dst\n0,1\n")
     rows = "".join(f"{i},{i}\n" for i in range(2000))
     (tmp_path / "nodes.csv").write_text(f"id,size\n{rows}2000,large\n")
@@ -216,7 +216,8 @@ def test_memory_does_not_grow_with_the_edges(tmp_path: Path) -> None:
             file.write_table(pa.table({"src": ends[0], "dst": ends[1]}))
     code = """
 import resource, sys
-from sanne.graph import arcs, build
+from sanne.graph.folder import arcs
+from sanne.graph.folder import build
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 before = peak()
 arcs._BYTES_PER_ARC *= 64

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from sanne.errors import InputError, UnknownNodeError
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 
 # a - b, a - c, b - c, c - d; e is isolated
 SOURCES, TARGETS = [0, 0, 1, 2], [1, 2, 2, 3]

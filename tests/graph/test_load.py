@@ -14,7 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 from sanne.errors import InputError
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 from sanne.graph.load import load_graph
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sanne.errors import InputError
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 from sanne.graph.split import hide_nodes, hold_out_edges
 
 

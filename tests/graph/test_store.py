@@ -14,10 +14,10 @@ import scipy.sparse as sp
 
 from planted import assert_same_graph, planted_graph, tiny_config
 from sanne.errors import InputError, UnknownNodeError
-from sanne.graph.csr import Graph
+from sanne.graph.folder.store import is_graph_folder, open_graph, save_graph
+from sanne.graph.folder.strings import MappedStrings
+from sanne.graph.graph import Graph
 from sanne.graph.load import load_graph
-from sanne.graph.store import is_graph_folder, open_graph, save_graph
-from sanne.graph.strings import MappedStrings
 from sanne.infer.embed import embed
 from sanne.train.fit import fit_model
 
@@ -67,7 +67,7 @@ def test_texts_and_ids_are_read_by_row(tmp_path: Path) -> None:
 
 def test_ids_that_count_up_need_no_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     save_graph(GRAPHS["bare"], tmp_path / "g")
-    monkeypatch.setattr("sanne.graph.csr.pc.index_in", None)
+    monkeypatch.setattr("sanne.graph.graph.pc.index_in", None)
     for graph in (open_graph(tmp_path / "g"), GRAPHS["bare"]):
         assert graph.nodes_of([4, "0", np.int64(2)]).tolist() == [4, 0, 2]
         with pytest.raises(UnknownNodeError, match=r"2 of 3 node ids .*\(5, -1\)"):

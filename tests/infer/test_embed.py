@@ -10,15 +10,15 @@ import torch
 
 from planted import planted_graph, tiny_config
 from sanne.errors import InputError, UnknownNodeError
-from sanne.features.attributes import Standardised
-from sanne.graph.csr import Graph
-from sanne.graph.store import open_graph, save_graph
+from sanne.features.numeric import Standardised
+from sanne.graph.folder.store import open_graph, save_graph
+from sanne.graph.graph import Graph
 from sanne.infer import embed as embed_module
 from sanne.infer.embed import embed, embed_parts, embed_present, standard_error
-from sanne.infer.vectors_file import VectorWriter
 from sanne.model.artifact import Artifact
 from sanne.model.distil import visit_weights
 from sanne.train.fit import fit_model
+from sanne.vectors.files import VectorWriter
 
 GRAPH = planted_graph()
 

@@ -12,7 +12,7 @@ import pytest
 from gensim.models import KeyedVectors
 
 from sanne.errors import InputError
-from sanne.infer.vectors_file import VectorWriter, check_output, read_vectors, write_vectors
+from sanne.vectors.files import VectorWriter, check_output, read_vectors, write_vectors
 
 ENDINGS = [".parquet", ".npy", ".csv", ".txt", ".vec", ".w2v"]
 VECTORS = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32) * np.float32(1e-3)
@@ -70,7 +70,7 @@ def test_word2vec_text_of_the_original_program_is_read(tmp_path: Path) -> None:
 
 
 def test_word2vec_text_in_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sanne.infer.vectors_file._ROWS_AT_ONCE", 3)
+    monkeypatch.setattr("sanne.vectors.files._ROWS_AT_ONCE", 3)
     write_vectors(tmp_path / "v.txt", range(4), VECTORS)
     np.testing.assert_array_equal(read_vectors(tmp_path / "v.txt").vectors, VECTORS)
     assert read_vectors(tmp_path / "v.txt").node_ids.tolist() == [0, 1, 2, 3]
@@ -181,7 +181,7 @@ def test_parquet_from_elsewhere(tmp_path: Path) -> None:
 def test_parts_make_the_same_file_as_the_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, kind: str
 ) -> None:
-    monkeypatch.setattr("sanne.infer.sinks.ROW_GROUP", 3)
+    monkeypatch.setattr("sanne.vectors.formats.ROW_GROUP", 3)
     (tmp_path / "whole").mkdir()
     explanation = [[(IDS[kind][0], 0.5)]] * 4 if ending == ".parquet" else None
     write_vectors(tmp_path / "whole" / f"v{ending}", IDS[kind], VECTORS, SPREAD, explanation)

@@ -12,7 +12,7 @@ import pytest
 from planted import planted_graph
 from sanne.cli import main
 from sanne.datasets import Splits, seeded_splits
-from sanne.graph.csr import Graph, IntArray
+from sanne.graph.graph import Graph, IntArray
 from sanne_lab.baselines.interface import Snapshot
 from sanne_lab.experiments import data, systems
 from sanne_lab.experiments.records import read_records

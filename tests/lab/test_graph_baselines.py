@@ -10,7 +10,7 @@ import torch
 
 from planted import accuracy, planted_graph
 from sanne.errors import InputError
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 from sanne.graph.split import hide_nodes
 from sanne_lab.baselines.cca_ssg import CCASSG
 from sanne_lab.baselines.dgi import DGI

@@ -11,7 +11,7 @@ import pytest
 from planted import TINY
 from sanne.datasets import Splits, load_splits
 from sanne.errors import InputError
-from sanne.graph.csr import Graph, IntArray
+from sanne.graph.graph import Graph, IntArray
 from sanne_lab.baselines.interface import Snapshot
 from sanne_lab.baselines.smoothed import Smoothed
 from sanne_lab.baselines.walk_mean import WalkMean

@@ -14,7 +14,7 @@ from planted import TINY, planted_graph
 from sanne.config import RECIPES, Config
 from sanne.datasets import Splits
 from sanne.errors import InputError
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 from sanne_lab.experiments import blogcatalog, communities, data, links, neighbours, newcomers, spread
 from sanne_lab.experiments.cells import Cell, Measured
 from sanne_lab.experiments.pool import Plan, fill

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import torch
 
 from planted import accuracy, planted_graph
-from sanne.graph.csr import FloatArray, Graph
+from sanne.graph.graph import FloatArray, Graph
 from sanne.graph.split import hide_nodes
 from sanne.seeds import torch_stream
 from sanne_lab.baselines.ddrw import DDRW, Settings

@@ -9,9 +9,9 @@ import torch
 from planted import planted_graph, tiny_config
 from sanne.config import Config
 from sanne.device import one_blas_thread, torch_threads
-from sanne.graph.csr import FloatArray, Graph
+from sanne.graph.graph import FloatArray, Graph
 from sanne.model.distil import ClusterDistillation, Teacher, restart_weights, visit_weights
-from sanne.model.sanne import WalkModel
+from sanne.model.model import WalkModel
 from sanne.model.teacher import cluster_centres, smooth, unit
 from sanne.walks.batches import Batch, WalkStream
 from sanne.walks.sample import WalkSampler

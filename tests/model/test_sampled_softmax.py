@@ -11,9 +11,9 @@ import torch.nn.functional as F
 
 from planted import planted_graph, tiny_config
 from sanne.config import ObjectiveConfig
-from sanne.graph.csr import Graph
-from sanne.model.sampled_softmax import NeighbourSoftmax
-from sanne.model.sanne import WalkModel
+from sanne.graph.graph import Graph
+from sanne.model.model import WalkModel
+from sanne.model.neighbours import NeighbourSoftmax
 from sanne.walks.batches import Batch
 from sanne.walks.sample import WalkSampler
 

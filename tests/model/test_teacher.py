@@ -7,7 +7,7 @@ import pytest
 
 from planted import planted_graph
 from sanne.config import ObjectiveConfig
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 from sanne.model import teacher
 from sanne.model.teacher import cluster_centres, normalised, smooth, spherical_kmeans, unit
 

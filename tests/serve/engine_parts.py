@@ -8,10 +8,10 @@ import scipy.sparse as sp
 
 from planted import TINY, planted_graph
 from sanne import SANNE
-from sanne.graph.csr import Graph
-from sanne.serve.answers import Result
-from sanne.serve.engine import Engine
-from sanne.serve.nodes import Answer, NewNode
+from sanne.graph.graph import Graph
+from sanne.serve.engine.answers import Result
+from sanne.serve.engine.engine import Engine
+from sanne.serve.engine.nodes import Answer, NewNode
 
 PLANTED = planted_graph()
 GROUP = 40  # nodes in each group of the planted graph

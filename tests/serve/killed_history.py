@@ -6,8 +6,8 @@ from pathlib import Path
 
 from engine_parts import History, graph_of
 
-from sanne.serve import journal
-from sanne.serve.engine import Engine
+from sanne.serve.engine.engine import Engine
+from sanne.serve.store import journal
 
 
 def main(model: str, store: str, seed: int) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from engine_parts import graph_of, newcomer
 
-from sanne.serve.engine import Engine
+from sanne.serve.engine.engine import Engine
 
 
 def main(model: str, store: str, first: int) -> None:

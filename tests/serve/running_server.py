@@ -12,8 +12,8 @@ from typing import Any, Self
 import httpx
 
 from sanne.estimator import SANNE
-from sanne.graph.csr import Graph
-from sanne.graph.store import save_graph
+from sanne.graph.folder.store import save_graph
+from sanne.graph.graph import Graph
 from sanne.source import ModelSource
 
 START_SECONDS = 120  # on cores that are busy with other things

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sanne.serve.batching import BatchReport, Kind, Worker
-from sanne.serve.refusals import Refusal
+from sanne.serve.http.batching import BatchReport, Kind, Worker
+from sanne.serve.http.errors import Refusal
 
 
 class Clock:

@@ -11,8 +11,8 @@ import pytest
 from sanne.cli import main
 from sanne.errors import InputError
 from sanne.model import artifact
-from sanne.serve.reader import Reader
-from sanne.serve.run import bind, is_loopback, url_of
+from sanne.serve.engine.reader import Reader
+from sanne.serve.http.run import bind, is_loopback, url_of
 
 
 def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *arguments: Any) -> str:
@@ -68,7 +68,7 @@ def test_the_model_is_read_once_and_warmed_up_once(
 
     monkeypatch.setattr(artifact, "digest_of", counted_digest)
     monkeypatch.setattr(Reader, "read", counted_read)
-    monkeypatch.setattr("sanne.serve.run.run_app", run_shortly)
+    monkeypatch.setattr("sanne.serve.http.run.run_app", run_shortly)
     command = ["sanne", "serve", str(model), "--store", str(tmp_path / "store"), "--port", "0"]
     monkeypatch.setattr(sys, "argv", command)
     with contextlib.suppress(SystemExit):

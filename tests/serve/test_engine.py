@@ -11,11 +11,11 @@ import pytest
 from engine_parts import GROUP, add_one, embed_one, graph_of, newcomer, only, rebuilt, save_model
 
 from sanne.errors import FieldError, NodeExistsError, UnknownNodeError
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
 from sanne.model.artifact import Artifact
-from sanne.serve.engine import Engine
-from sanne.serve.nodes import NewNode
+from sanne.serve.engine.engine import Engine
+from sanne.serve.engine.nodes import NewNode
 
 GRAPH = graph_of("plain")
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sanne.config import ServeConfig
-from sanne.serve.limits import Guard, OpenBodies, Pace, json_depth
-from sanne.serve.refusals import Refusal, busy
+from sanne.serve.http.errors import Refusal, busy
+from sanne.serve.http.guard import Guard, OpenBodies, Pace, json_depth
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(alphabet='[]{}"\\, a\u00e9\u2028'),

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sanne.config import WalkConfig
-from sanne.graph.csr import Graph
-from sanne.serve.live_graph import LiveGraph, guest_arcs
+from sanne.graph.graph import Graph
+from sanne.serve.live.graph import LiveGraph, guest_arcs
 from sanne.walks.sample import WalkSampler
 
 SEED = 5

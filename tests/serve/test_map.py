@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sanne.serve import map as maps
-from sanne.serve.layout import between, drawn_rows
-from sanne.serve.map import NO_COLOUR, NodeMap
+from sanne.serve.explorer import map as maps
+from sanne.serve.explorer.layout import between, drawn_rows
+from sanne.serve.explorer.map import NO_COLOUR, NodeMap
 
 GROUPS, SIZE, DIM = 3, 30, 16
 LABELS = np.repeat(np.arange(GROUPS), SIZE)
@@ -153,7 +153,7 @@ def test_rare_labels_give_way_to_common_ones(tmp_path: Path, monkeypatch: pytest
 def test_of_many_nodes_a_sample_is_drawn_and_of_it_a_part_is_fitted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sanne.serve.layout.DRAWN_AT_MOST", 80)
+    monkeypatch.setattr("sanne.serve.explorer.layout.DRAWN_AT_MOST", 80)
     monkeypatch.setattr(maps, "FITTED_AT_MOST", 60)
     node_map = laid_out(tmp_path, planted(), LABELS)
     layout = node_map.layout

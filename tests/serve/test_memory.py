@@ -5,7 +5,7 @@ import sys
 
 PROGRAM = """
 from pathlib import Path
-from sanne.serve.memory import give_back
+from sanne.serve.http.memory import give_back
 
 def held():
     return int(Path("/proc/self/status").read_text().partition("VmRSS:")[2].split()[0]) * 1024

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 from running_server import RunningServer, fit_and_save
 
 from planted import TINY
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 
 PICTURE = os.environ.get("SANNE_PAGE_PICTURE")
 WAIT = 60_000  # milliseconds, on cores that are busy with other things

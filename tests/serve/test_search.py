@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from engine_parts import add_one, graph_of, save_model
 
-from sanne.graph.csr import Graph
-from sanne.graph.store import open_graph, save_graph
-from sanne.serve.engine import Engine
-from sanne.serve.explore import Explorer
-from sanne.serve.nodes import NewNode
-from sanne.serve.search import NodeSearch, Since
+from sanne.graph.folder.store import open_graph, save_graph
+from sanne.graph.graph import Graph
+from sanne.serve.engine.engine import Engine
+from sanne.serve.engine.nodes import NewNode
+from sanne.serve.explorer.routes import Explorer
+from sanne.serve.explorer.search import NodeSearch, Since
 
 TEXTS = ["Walks on graphs", "Genes and CELLS in Zürich", "Prices of cells on the market", ""]
 
@@ -105,7 +105,7 @@ def test_deleted_nodes_and_old_texts_are_not_found(tmp_path: Path) -> None:
 
 
 def test_a_mapped_graph_is_searched_part_by_part(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sanne.serve.search._ROWS_AT_ONCE", 3)
+    monkeypatch.setattr("sanne.serve.explorer.search._ROWS_AT_ONCE", 3)
     save_graph(graph(["a", "b", "c", "d"], TEXTS), tmp_path / "g")
     search = NodeSearch(open_graph(tmp_path / "g"))
     assert found(search, "cells") == ["b", "c"]
@@ -113,6 +113,6 @@ def test_a_mapped_graph_is_searched_part_by_part(tmp_path: Any, monkeypatch: pyt
 
 
 def test_a_search_that_takes_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sanne.serve.search._SECONDS", -1.0)
+    monkeypatch.setattr("sanne.serve.explorer.search._SECONDS", -1.0)
     _, complete = NodeSearch(graph(["a", "b", "c", "d"], TEXTS)).find("market", 5)
     assert not complete

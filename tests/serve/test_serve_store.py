@@ -19,11 +19,12 @@ import pytest
 from engine_parts import History, add_one, graph_of, newcomer, rebuilt, same_state, save_model
 
 from sanne.errors import FieldError, StoreError, UnknownNodeError
-from sanne.graph.csr import Graph
-from sanne.serve import journal, search_index
-from sanne.serve.engine import Engine
-from sanne.serve.nodes import NewNode
-from sanne.serve.store import graph_digest
+from sanne.graph.graph import Graph
+from sanne.serve.engine.engine import Engine
+from sanne.serve.engine.nodes import NewNode
+from sanne.serve.store import index as search_index
+from sanne.serve.store import journal
+from sanne.serve.store.store import graph_digest
 
 GRAPH = graph_of("plain")
 HERE = Path(__file__).resolve().parent

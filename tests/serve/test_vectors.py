@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sanne.serve import search_index
-from sanne.serve.search_index import IndexKeeper
-from sanne.serve.vectors import LiveVectors
+from sanne.serve.store import index as search_index
+from sanne.serve.store.index import IndexKeeper
+from sanne.serve.store.vectors import LiveVectors
 
 DIM = 16
 

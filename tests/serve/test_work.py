@@ -9,9 +9,9 @@ import pytest
 from engine_parts import graph_of, save_model
 
 from sanne.errors import UnknownNodeError
-from sanne.serve.engine import Engine
-from sanne.serve.nodes import Answer, NewNode
-from sanne.serve.work import Described, Work, known_json, nodes_json
+from sanne.serve.engine.engine import Engine
+from sanne.serve.engine.nodes import Answer, NewNode
+from sanne.serve.http.work import Described, Work, known_json, nodes_json
 
 GRAPH = graph_of("integer")
 FIRST = int(GRAPH.node_ids[0])

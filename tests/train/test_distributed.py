@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 
 from planted import TINY, accuracy
 from sanne.estimator import SANNE
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
 from sanne.model.artifact import Artifact
 from sanne.train import distributed

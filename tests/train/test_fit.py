@@ -8,7 +8,7 @@ import pytest
 
 from planted import planted_graph, tiny_config
 from sanne.errors import InputError
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
 from sanne.model.artifact import Artifact
 from sanne.train.fit import fit_model

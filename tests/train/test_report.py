@@ -8,7 +8,7 @@ import torch
 
 from planted import planted_graph, tiny_config
 from sanne.estimator import SANNE
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 from sanne.train.fit import fit_model
 from sanne.train.loop import Run
 from sanne.train.report import REPORT_STEPS, Report, Reporter

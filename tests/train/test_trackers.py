@@ -13,7 +13,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from planted import TINY, planted_graph
 from sanne.cli import main
 from sanne.errors import InputError, MissingExtraError, SanneError
-from sanne.graph.store import save_graph
+from sanne.graph.folder.store import save_graph
 from sanne.train.report import Report
 from sanne.train.trackers import MLflow, TensorBoard, open_tracker
 

@@ -13,7 +13,7 @@ from planted import planted_graph, tiny_config
 from sanne.config import Config
 from sanne.errors import SanneError
 from sanne.estimator import SANNE
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 from sanne.model.distil import ClusterDistillation
 from sanne.train.distributed import is_first_process
 from sanne.train.fit import fit_model

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from planted import planted_graph
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 from sanne.walks.sample import WalkSampler
 from slow_walks import Draws, slow_pick, slow_walk, with_weights
 

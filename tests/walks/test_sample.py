@@ -7,7 +7,7 @@ import pytest
 import scipy.stats
 
 from planted import planted_graph
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 from sanne.walks import sample
 from sanne.walks.sample import WalkSampler
 

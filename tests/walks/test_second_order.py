@@ -6,7 +6,7 @@ import scipy.stats
 
 from planted import planted_graph, tiny_config
 from sanne.errors import InputError
-from sanne.graph.csr import Adjacency, Graph
+from sanne.graph.graph import Adjacency, Graph
 from sanne.walks import sample
 from sanne.walks.batches import WalkStream
 from sanne.walks.sample import WalkSampler

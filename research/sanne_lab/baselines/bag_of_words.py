@@ -4,7 +4,7 @@ from typing import Any, Self
 
 from sanne.errors import InputError
 from sanne.features.text import fit_word_counts, word_counter, word_counts
-from sanne.graph.csr import Graph, IntArray
+from sanne.graph.graph import Graph, IntArray
 
 _MAX_WORDS = 50_000  # most frequent words kept when text is read
 

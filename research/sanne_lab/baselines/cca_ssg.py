@@ -6,7 +6,7 @@ from typing import Self
 import torch
 from torch import nn
 
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 from sanne_lab.baselines.neural import FirstLayer, Inputs, Nothing, geometric_layers, with_values
 from sanne_lab.baselines.unsupervised import Encoder, EncoderSystem
 

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.svm import LinearSVC
 
 from sanne.errors import InputError
-from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.seeds import derived_seed, mix, numpy_stream, step
 from sanne_lab.baselines.fast_kernel import fast_kernel
 from sanne_lab.baselines.interface import Fitted, Labelled

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, Self
 
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 from sanne_lab.baselines.interface import Snapshot
 from sanne_lab.baselines.neighbours_mean import fit_known
 from sanne_lab.baselines.skip_gram import SkipGram, skip_gram

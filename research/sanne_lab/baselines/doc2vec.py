@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from sanne.config import FeatureConfig
 from sanne.features.doc2vec import Doc2VecMap
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 from sanne_lab.baselines.interface import Snapshot
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sanne.errors import InputError
-from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.seeds import numpy_stream
 from sanne_lab.baselines.bag_of_words import BagOfWords
 from sanne_lab.baselines.fast_kernel import fast_kernel

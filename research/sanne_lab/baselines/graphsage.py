@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 from sanne.seeds import derived_seed, numpy_stream
 from sanne.walks.sample import WalkSampler
 from sanne_lab.baselines.neural import FirstLayer, Inputs, geometric_layers

@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from sanne.errors import InputError
-from sanne.graph.csr import Adjacency, FloatArray, Graph
+from sanne.graph.graph import Adjacency, FloatArray, Graph
 from sanne.model.teacher import unit
 from sanne.seeds import derived_seed, numpy_stream
 from sanne_lab.baselines.fast_kernel import fast_kernel

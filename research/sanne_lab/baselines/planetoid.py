@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from sanne.graph.csr import Graph, IntArray
+from sanne.graph.graph import Graph, IntArray
 from sanne.seeds import derived_seed, numpy_stream
 from sanne.walks.sample import WalkSampler
 from sanne_lab.baselines.interface import Fitted, Labelled

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.seeds import numpy_stream, torch_stream
 from sanne.train.row_adam import RowAdam
 from sanne_lab.baselines.interface import Snapshot

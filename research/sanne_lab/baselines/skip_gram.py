@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sanne.errors import InputError
-from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.seeds import derived_seed, numpy_stream
 from sanne.walks.sample import Walks, WalkSampler
 from sanne_lab.baselines.neighbours_mean import fill_unlinked, linked

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from sanne.config import Config
 from sanne.features.choose import fit_features
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 from sanne.model.teacher import smooth
 from sanne_lab.baselines.interface import Snapshot, kept
 

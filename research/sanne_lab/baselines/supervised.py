@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from sanne.graph.csr import Graph, IntArray
+from sanne.graph.graph import Graph, IntArray
 from sanne_lab.baselines.interface import Fitted, Labelled
 from sanne_lab.baselines.neural import Inputs, Reader, seeded
 

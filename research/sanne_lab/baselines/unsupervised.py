@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne_lab.baselines.interface import Snapshot
 from sanne_lab.baselines.neural import Inputs, Reader, seeded
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from sanne.config import Config
 from sanne.features.choose import FeatureMap, fit_features
-from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.seeds import derived_seed
 from sanne.walks.mean_walk import mean_along_walks
 from sanne.walks.sample import WalkSampler

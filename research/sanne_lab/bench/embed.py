@@ -11,7 +11,7 @@ from sanne.device import torch_threads
 from sanne.features.choose import fit_features
 from sanne.infer.embed import WALKS_AT_ONCE, embed
 from sanne.model.artifact import Artifact
-from sanne.model.sanne import WalkModel
+from sanne.model.model import WalkModel
 from sanne_lab.bench.graphs import featured_graph
 from sanne_lab.bench.machine import describe_machine, describe_versions
 from sanne_lab.bench.products import bare_products, forward_shapes

@@ -6,7 +6,7 @@ import numpy as np
 
 from sanne.datasets import load_dataset
 from sanne.errors import InputError
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 
 GraphName = Literal["uniform", "hub", "cora"]
 

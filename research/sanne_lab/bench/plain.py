@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sanne.graph.csr import Adjacency
+from sanne.graph.graph import Adjacency
 from sanne.seeds import kernel, mix, step, walk_stream
 from sanne.walks.sample import Walks
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from sanne.errors import InputError
-from sanne.graph.csr import Adjacency, IntArray
+from sanne.graph.graph import Adjacency, IntArray
 
 _SCRIPT = Path(__file__).with_name("rival_walks.py")
 

@@ -10,9 +10,9 @@ import torch
 from sanne.config import Config, recipe_config
 from sanne.device import torch_threads
 from sanne.features.choose import fit_transform_features
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 from sanne.model.distil import ClusterDistillation, Teacher
-from sanne.model.sanne import WalkModel
+from sanne.model.model import WalkModel
 from sanne.train.distributed import Processes
 from sanne.train.loop import make_optimisers, training_step
 from sanne.walks.batches import WalkStream

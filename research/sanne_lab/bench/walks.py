@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sanne.graph.csr import Adjacency, Graph, IntArray
+from sanne.graph.graph import Adjacency, Graph, IntArray
 from sanne.walks.sample import WalkSampler
 from sanne_lab.bench.machine import describe_machine, describe_versions
 from sanne_lab.bench.plain import networkx_graph, networkx_walks, plain_walks, steps_are_arcs

@@ -115,7 +115,7 @@ def figure2(
     as_json: Json = False,
 ) -> None:
     """The vectors of one split as t-SNE maps, transductive and inductive side by side."""
-    from sanne.plot import matplotlib_figure, tsne_package
+    from sanne.draw.plot import matplotlib_figure, tsne_package
     from sanne_lab.experiments import figure2 as figure
 
     matplotlib_figure(), tsne_package()  # a missing package is reported before anything is trained
@@ -141,7 +141,7 @@ def figure3(
     as_json: Json = False,
 ) -> None:
     """The effect of layers, heads and walks on validation accuracy, as bars with deviations."""
-    from sanne.plot import matplotlib_figure
+    from sanne.draw.plot import matplotlib_figure
     from sanne_lab.experiments import figure3 as figure
 
     matplotlib_figure()  # a missing package is reported before anything is trained
@@ -200,7 +200,7 @@ def spread(
     as_json: Json = False,
 ) -> None:
     """Are newcomers with a large spread wrong more often? Accuracy by quarters, and a picture."""
-    from sanne.plot import matplotlib_figure
+    from sanne.draw.plot import matplotlib_figure
 
     matplotlib_figure()  # a missing package is reported before anything is trained
     _run_task("spread", dataset, None, recipe, None, jobs, count, out, settings, as_json)

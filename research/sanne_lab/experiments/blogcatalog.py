@@ -8,7 +8,7 @@ import numpy as np
 
 from sanne.errors import InputError
 from sanne.evaluate.multi_label import indicator_array, score_multilabel
-from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.split import hide_nodes
 from sanne.seeds import numpy_stream
 from sanne_lab.baselines.interface import Classifier, Snapshot, System

@@ -6,7 +6,7 @@ from typing import Any
 
 from sanne.errors import InputError
 from sanne.evaluate.clustering import score_communities
-from sanne.graph.csr import FloatArray
+from sanne.graph.graph import FloatArray
 from sanne_lab.baselines.interface import Classifier, Snapshot, System
 from sanne_lab.experiments.cells import Cell, Measured, cells_of
 from sanne_lab.experiments.data import DATASETS as DATASETS

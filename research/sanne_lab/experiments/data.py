@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from sanne.datasets import Splits, load_dataset, load_splits
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
 
 Setting = Literal["transductive", "inductive"]
 FeaturesFrom = Literal["present", "all"]

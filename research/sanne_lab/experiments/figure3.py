@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from sanne.config import recipe_config
+from sanne.draw.plot import INK, PALETTE, PAPER, SOFT_INK, matplotlib_figure
 from sanne.errors import InputError
-from sanne.plot import INK, PALETTE, PAPER, SOFT_INK, matplotlib_figure
 from sanne_lab.experiments.cells import Cell
 from sanne_lab.experiments.data import DATASETS, NUM_SPLITS, SETTINGS
 from sanne_lab.experiments.paper_figures import FIGURE3

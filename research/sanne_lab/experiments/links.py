@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from sanne.errors import InputError
 from sanne.evaluate.link_prediction import LinkScores, Similarity, learn_weights, score_links
-from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.split import hold_out_edges, non_edges
 from sanne.seeds import numpy_stream
 from sanne_lab.baselines.interface import Classifier, Snapshot, System

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.evaluate.node_classification import Prediction
-from sanne.graph.csr import Graph, IntArray
+from sanne.graph.graph import Graph, IntArray
 from sanne_lab.baselines.interface import Classifier, Snapshot, System
 from sanne_lab.experiments.cells import Cell, Measured, cells_of
 from sanne_lab.experiments.data import DATASETS as DATASETS

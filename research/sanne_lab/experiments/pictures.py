@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from sanne.atomic import replaced_file
+from sanne.files.atomic import replaced_file
 
 
 def save_picture(figure: Any, folder: Path, name: str) -> list[Path]:

@@ -8,7 +8,7 @@ import numpy as np
 from sanne.datasets import Splits
 from sanne.errors import InputError
 from sanne.evaluate.node_classification import Prediction, predict_arrays, score_split
-from sanne.graph.csr import Graph, IntArray
+from sanne.graph.graph import Graph, IntArray
 from sanne.graph.split import hide_nodes
 from sanne_lab.baselines.interface import Classifier, Labelled, Snapshot, System
 from sanne_lab.experiments.cells import Cell, Measured

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sanne.atomic import replaced_file
 from sanne.errors import InputError
-from sanne.locks import is_open_as, take_lock
+from sanne.files.atomic import replaced_file
+from sanne.files.locks import is_open_as, take_lock
 
 Record = dict[str, Any]
 Key = tuple[str, str, str, str, int]  # dataset, setting, system, features_from, number

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sanne.atomic import replaced_file
 from sanne.config import RECIPES
 from sanne.errors import InputError
+from sanne.files.atomic import replaced_file
 from sanne_lab.experiments import (
     blogcatalog,
     communities,

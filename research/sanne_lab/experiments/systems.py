@@ -10,10 +10,10 @@ import numpy as np
 from sanne.config import RECIPES, Config, recipe_config
 from sanne.errors import InputError
 from sanne.features.remembered import RememberedFeatures
-from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.infer.embed import Embedding, embed, embed_present
 from sanne.model.artifact import Artifact
-from sanne.model.sampled_softmax import NeighbourSoftmax
+from sanne.model.neighbours import NeighbourSoftmax
 from sanne.train.fit import fit_model
 from sanne.train.loop import Run
 from sanne_lab.baselines.cca_ssg import CCASSG

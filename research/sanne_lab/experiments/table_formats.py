@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sanne.atomic import replaced_file
+from sanne.files.atomic import replaced_file
 
 
 @dataclass(frozen=True)

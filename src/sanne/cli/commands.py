@@ -70,7 +70,7 @@ def build(
     as_json: Json = False,
 ) -> None:
     """Turn edge files, however large, into a graph folder that every command reads without loading it."""
-    from sanne.graph.build import build_graph, parse_size
+    from sanne.graph.folder.build import build_graph, parse_size
 
     config = BuildConfig(memory=parse_size(memory))
     started = time.perf_counter()
@@ -117,9 +117,9 @@ def embed(
 
     from sanne.device import peak_memory
     from sanne.infer.embed import embed_parts
-    from sanne.infer.vectors_file import VectorWriter, check_output
     from sanne.model.artifact import Artifact
     from sanne.source import ModelSource, read_node_list
+    from sanne.vectors.files import VectorWriter, check_output
 
     if out is None and not estimate:
         raise InputError("where to? give --out vectors.parquet, or --estimate to see what it would take")
@@ -219,9 +219,9 @@ def plot(
     as_json: Json = False,
 ) -> None:
     """Draw the vectors of a model as a map, coloured by class where classes are known."""
+    from sanne.draw.plot import check_picture
     from sanne.estimator import SANNE
     from sanne.judge import draw_model
-    from sanne.plot import check_picture
     from sanne.source import ModelSource
 
     check_picture(out)
@@ -240,7 +240,7 @@ def export(
     as_json: Json = False,
 ) -> None:
     """Write the fitted vectors for another tool."""
-    from sanne.export import export_vectors
+    from sanne.vectors.export import export_vectors
 
     started = time.perf_counter()
     count, dim = export_vectors(model, to, out)
@@ -281,7 +281,7 @@ def demo(
 ) -> None:
     """Fit Cora without 1000 of its papers, let them arrive, judge the vectors, draw the map."""
     from sanne.demo import run_demo
-    from sanne.plot import check_picture
+    from sanne.draw.plot import check_picture
 
     check_picture(out)
     result = run_demo(recipe=recipe, seed=seed, out=out, say=notes.print)
@@ -310,7 +310,7 @@ def _embed_with_ray(
     model: Path, origin: Any, nodes: Path | None, out: Path, explain: int, workers: int, address: str | None
 ) -> dict[str, Any]:
     """Embed on a Ray cluster; only where all nodes are asked for does this process read the graph."""
-    from sanne.infer.ray_engine import Job, as_parquet, check_ray_output, embed_with_ray
+    from sanne.infer.ray import Job, as_parquet, check_ray_output, embed_with_ray
     from sanne.source import read_node_list
 
     check_ray_output(out)

@@ -29,7 +29,7 @@ from sanne.interrupts import raise_if_interrupted
 
 if TYPE_CHECKING:
     from sanne.estimator import SANNE
-    from sanne.graph.csr import Graph
+    from sanne.graph.graph import Graph
     from sanne.source import ModelSource
     from sanne.train.report import Callback
 
@@ -54,7 +54,7 @@ def fit(
     from sanne.config import recipe_config
     from sanne.device import peak_memory
     from sanne.estimator import SANNE
-    from sanne.locks import claimed
+    from sanne.files.locks import claimed
     from sanne.model.artifact import check_model_target
     from sanne.source import ModelSource
     from sanne.train.distributed import is_first_process

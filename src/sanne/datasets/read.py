@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sanne.datasets.catalog import Dataset, find_dataset
+from sanne.datasets.catalogue import Dataset, find_dataset
 from sanne.datasets.fetch import locate_dataset
 from sanne.errors import DatasetError
-from sanne.graph.csr import Graph
-from sanne.graph.formats.blogcatalog import read_blogcatalog
-from sanne.graph.formats.edge_list import read_edge_list
-from sanne.graph.formats.linqs import read_linqs
-from sanne.graph.formats.npz import read_npz
-from sanne.graph.formats.planetoid import read_planetoid
+from sanne.graph.graph import Graph
+from sanne.graph.readers.blogcatalog import read_blogcatalog
+from sanne.graph.readers.edge_list import read_edge_list
+from sanne.graph.readers.linqs import read_linqs
+from sanne.graph.readers.npz import read_npz
+from sanne.graph.readers.planetoid import read_planetoid
 
 
 def fetch_dataset(name: str) -> Path:

@@ -7,11 +7,11 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sanne.datasets.catalog import find_dataset
+from sanne.datasets.catalogue import find_dataset
 from sanne.datasets.fetch import data_folder
 from sanne.datasets.read import load_dataset
 from sanne.errors import DatasetError, InputError
-from sanne.graph.formats.npz import load_arrays
+from sanne.graph.readers.npz import load_arrays
 from sanne.seeds import numpy_stream
 
 IntArray = npt.NDArray[np.int64]

@@ -6,11 +6,11 @@ import scipy.sparse as sp
 
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
-from sanne.features.attributes import Standardised
 from sanne.features.doc2vec import Doc2VecMap
+from sanne.features.numeric import Standardised
 from sanne.features.structure import StructureMap
 from sanne.features.text import TfidfSVD
-from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.graph.graph import FloatArray, Graph, IntArray
 
 
 class FeatureMap(Protocol):

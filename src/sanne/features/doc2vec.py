@@ -11,7 +11,7 @@ import numpy as np
 from sanne.config import FeatureConfig
 from sanne.errors import InputError, MissingExtraError
 from sanne.features.text import are_whole, check_components, fit_word_counts, word_counter, word_counts
-from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.seeds import derived_seed, kernel, mix, step, walk_stream
 
 # The learning rate of the paper's authors. They drop frequent words far more often (sample 1e-5), which takes

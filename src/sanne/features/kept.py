@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sanne.features.choose import FeatureMap
-from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.graph.graph import FloatArray, Graph, IntArray
 
 
 class KeptFeatures:

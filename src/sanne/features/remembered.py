@@ -3,7 +3,7 @@
 from typing import Any
 
 from sanne.features.choose import FeatureMap
-from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.graph.graph import FloatArray, Graph, IntArray
 
 
 class RememberedFeatures:

@@ -17,8 +17,8 @@ from sanne.config import FeatureConfig
 from sanne.errors import InputError
 from sanne.features.text import check_components, checked_factor, fit_components, project
 from sanne.features.walk_profile import WalkProfile
-from sanne.graph.csr import FloatArray, Graph, IntArray
-from sanne.graph.formats.ids import match_ids
+from sanne.graph.graph import FloatArray, Graph, IntArray
+from sanne.graph.ids import match_ids
 
 
 class StructureMap:

@@ -11,8 +11,8 @@ from sklearn.utils.extmath import randomized_svd
 
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
-from sanne.features.attributes import check_finite
-from sanne.graph.csr import FloatArray, Graph, IntArray
+from sanne.features.numeric import check_finite
+from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.seeds import derived_seed
 
 WORD = re.compile(r"(?u)\b\w\w+\b")  # runs of two or more letters, digits or underscores

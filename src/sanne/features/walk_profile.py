@@ -19,7 +19,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.utils.extmath import randomized_svd
 
 from sanne.errors import InputError
-from sanne.graph.csr import FloatArray
+from sanne.graph.graph import FloatArray
 from sanne.seeds import derived_seed, numpy_stream
 
 _RANK = 128  # eigenvectors

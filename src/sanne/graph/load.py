@@ -12,19 +12,19 @@ import scipy.sparse as sp
 
 from sanne.datasets import dataset_names, load_dataset
 from sanne.errors import InputError
-from sanne.graph.csr import Graph
-from sanne.graph.formats.arrays import read_arrays
-from sanne.graph.formats.edge_list import read_edge_list
-from sanne.graph.formats.linqs import read_linqs
-from sanne.graph.formats.networkx import read_networkx
-from sanne.graph.formats.node_data import as_features, as_texts
-from sanne.graph.formats.npz import read_npz
-from sanne.graph.formats.planetoid import read_planetoid
-from sanne.graph.formats.pyg import read_pyg
-from sanne.graph.formats.scipy_sparse import read_scipy
-from sanne.graph.formats.tables import DELIMITED, PARQUET, read_tables
-from sanne.graph.formats.typed_tables import is_table
-from sanne.graph.store import is_graph_folder, open_graph
+from sanne.graph.folder.store import is_graph_folder, open_graph
+from sanne.graph.graph import Graph
+from sanne.graph.readers.arrays import read_arrays
+from sanne.graph.readers.edge_list import read_edge_list
+from sanne.graph.readers.linqs import read_linqs
+from sanne.graph.readers.networkx import read_networkx
+from sanne.graph.readers.node_data import as_features, as_texts
+from sanne.graph.readers.npz import read_npz
+from sanne.graph.readers.planetoid import read_planetoid
+from sanne.graph.readers.pyg import read_pyg
+from sanne.graph.readers.scipy_sparse import read_scipy
+from sanne.graph.readers.tables import DELIMITED, PARQUET, read_tables
+from sanne.graph.readers.typed_tables import is_table
 
 TABLES = (*DELIMITED, *PARQUET)
 EDGE_LISTS = (".txt", ".edgelist", ".edges")

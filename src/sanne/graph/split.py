@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.errors import InputError
-from sanne.graph.csr import Graph, IntArray
+from sanne.graph.graph import Graph, IntArray
 from sanne.seeds import numpy_stream
 
 SMALL = 2048  # nodes; up to here the pairs without an edge are listed rather than sampled

@@ -11,11 +11,11 @@ from tqdm import tqdm
 
 from sanne.device import torch_threads
 from sanne.errors import InputError, SanneError
-from sanne.graph.csr import FloatArray, Graph, IntArray
-from sanne.graph.formats.ids import shown
+from sanne.graph.graph import FloatArray, Graph, IntArray
+from sanne.graph.ids import shown
 from sanne.model.artifact import Artifact
 from sanne.model.distil import visit_weights
-from sanne.model.sampled_softmax import NeighbourSoftmax
+from sanne.model.neighbours import NeighbourSoftmax
 from sanne.seeds import derived_seed
 from sanne.walks.sample import Walks, WalkSampler
 

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.errors import InputError
-from sanne.graph.csr import FloatArray
+from sanne.graph.graph import FloatArray
 
 _SHORTEST, _LONGEST = 1e-15, 1e15  # lengths whose squares single precision holds without loss
 

@@ -16,12 +16,12 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 
-from sanne.atomic import check_target, read_unreplaced
 from sanne.config import Config
 from sanne.errors import InputError, ModelFolderError
 from sanne.features.choose import FeatureMap, restore_features
+from sanne.files.atomic import check_target, read_unreplaced
+from sanne.model.model import WalkModel
 from sanne.model.safe_files import Shapes, check_shapes, digest_of, read_tensors, require_regular, tensor_shapes
-from sanne.model.sanne import WalkModel
 
 FORMAT_VERSION = 1
 VECTORS = "vectors.parquet"  # the vectors of the training nodes, written by the estimator

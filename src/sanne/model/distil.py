@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sanne.config import ObjectiveConfig
-from sanne.graph.csr import Adjacency, FloatArray
+from sanne.graph.graph import Adjacency, FloatArray
 from sanne.model.encoder import WalkEncoder
 from sanne.model.teacher import cluster_centres, smooth
 from sanne.seeds import numpy_stream, torch_stream

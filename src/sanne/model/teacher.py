@@ -7,7 +7,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from sanne.config import ObjectiveConfig
-from sanne.graph.csr import Adjacency, FloatArray
+from sanne.graph.graph import Adjacency, FloatArray
 from sanne.seeds import numpy_stream
 
 _FIT_ROWS = 50_000  # rows that k-means is fitted on, at most

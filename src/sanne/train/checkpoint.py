@@ -15,9 +15,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from sanne.atomic import replaced_file
 from sanne.errors import InputError
-from sanne.graph.csr import Adjacency, FloatArray
+from sanne.files.atomic import replaced_file
+from sanne.graph.graph import Adjacency, FloatArray
 from sanne.model.safe_files import Shapes, check_shapes, read_tensors, tensor_shapes
 
 

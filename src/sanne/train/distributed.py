@@ -22,8 +22,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sanne.errors import InputError, SanneError
-from sanne.model.sampled_softmax import NeighbourSoftmax
-from sanne.model.sanne import WalkModel
+from sanne.model.model import WalkModel
+from sanne.model.neighbours import NeighbourSoftmax
 from sanne.walks.batches import Batch
 
 logger = logging.getLogger(__name__)

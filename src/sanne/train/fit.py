@@ -10,9 +10,9 @@ from sanne.device import choose_device, one_blas_thread
 from sanne.errors import InputError
 from sanne.features.choose import FeatureMap, fit_features, fit_transform_features
 from sanne.features.kept import KeptFeatures
-from sanne.graph.csr import FloatArray, Graph
+from sanne.graph.graph import FloatArray, Graph
 from sanne.model.artifact import Artifact, versions
-from sanne.model.sanne import WalkModel
+from sanne.model.model import WalkModel
 from sanne.train.distributed import joined_processes
 from sanne.train.loop import Run, train
 

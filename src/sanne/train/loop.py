@@ -11,15 +11,15 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from sanne.atomic import check_target, sweep
 from sanne.config import Config, TrainConfig
 from sanne.device import choose_device, one_blas_thread, torch_threads
 from sanne.errors import InputError, SanneError
-from sanne.graph.csr import Adjacency, FloatArray
+from sanne.files.atomic import check_target, sweep
+from sanne.graph.graph import Adjacency, FloatArray
 from sanne.interrupts import raise_if_interrupted
 from sanne.model.distil import ClusterDistillation, Teacher
-from sanne.model.sampled_softmax import NeighbourSoftmax
-from sanne.model.sanne import WalkModel
+from sanne.model.model import WalkModel
+from sanne.model.neighbours import NeighbourSoftmax
 from sanne.seeds import derived_seed
 from sanne.train.checkpoint import (
     Checkpoint,

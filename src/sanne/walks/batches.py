@@ -12,7 +12,7 @@ import numpy as np
 
 from sanne.config import TrainConfig, WalkConfig
 from sanne.errors import InputError
-from sanne.graph.csr import Adjacency, IntArray
+from sanne.graph.graph import Adjacency, IntArray
 from sanne.seeds import numpy_stream
 from sanne.walks.sample import Walks, WalkSampler
 

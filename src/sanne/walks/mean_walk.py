@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from sanne.graph.csr import FloatArray, IntArray
+from sanne.graph.graph import FloatArray, IntArray
 from sanne.walks.sample import WalkSampler
 
 _NODES_A_PART = 256  # bounds memory: a part holds num_walks * walk_length feature vectors for each of its nodes

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import numpy.typing as npt
 
-from sanne.graph.csr import Adjacency, IntArray
+from sanne.graph.graph import Adjacency, IntArray
 from sanne.walks import kernels, second_order
 
 Walks = npt.NDArray[np.int32]

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sanne.errors import InputError
-from sanne.graph.formats.tables import read_tables
+from sanne.graph.readers.tables import read_tables
 
 GOOD_EDGES = "src,dst\na,b\n"
 GOOD_NODES = "id,size\na,1\nb,2\n"

@@ -10,10 +10,10 @@ import pytest
 import scipy.sparse as sp
 
 from sanne.errors import InputError
-from sanne.graph.formats.edge_list import read_edge_list
-from sanne.graph.formats.linqs import read_linqs
-from sanne.graph.formats.npz import read_npz
-from sanne.graph.formats.planetoid import read_planetoid
+from sanne.graph.readers.edge_list import read_edge_list
+from sanne.graph.readers.linqs import read_linqs
+from sanne.graph.readers.npz import read_npz
+from sanne.graph.readers.planetoid import read_planetoid
 
 
 def planetoid_folder(folder: Path) -> Path:

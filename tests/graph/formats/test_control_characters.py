@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from sanne.errors import InputError, UnknownNodeError
-from sanne.graph.build import build_graph
-from sanne.graph.csr import Graph
-from sanne.graph.formats.arrays import read_arrays
-from sanne.graph.formats.ids import control_character
-from sanne.graph.formats.label_table import read_label_table
+from sanne.graph.folder.build import build_graph
+from sanne.graph.graph import Graph
+from sanne.graph.ids import control_character
 from sanne.graph.load import load_graph
+from sanne.graph.readers.arrays import read_arrays
+from sanne.graph.readers.label_table import read_label_table
 from sanne.source import read_node_list
 
 BAD = ["line\nbreak", "cr\rhere", "tab\there", "zero\x00byte", "escape\x1b[31m", "del\x7fete", "next\x85line"]

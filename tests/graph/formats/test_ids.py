@@ -5,7 +5,7 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sanne.graph.formats.ids import encode_ids, match_ids, sort_ids
+from sanne.graph.ids import encode_ids, match_ids, sort_ids
 
 ID = st.one_of(st.integers(-5, 30), st.integers(-(2**62), 2**62))
 

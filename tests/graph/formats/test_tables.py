@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sanne.graph.csr import Graph
-from sanne.graph.formats.tables import read_tables
+from sanne.graph.graph import Graph
+from sanne.graph.readers.tables import read_tables
 
 
 def write(folder: Path, name: str, content: str | bytes) -> Path:

@@ -1,0 +1,98 @@
+"""Given numbers to vectors: dense attributes are standardised, column by column, as they were in fit."""
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from sanne.config import FeatureConfig
+from sanne.errors import InputError
+from sanne.graph.graph import FloatArray, Graph, IntArray
+
+_FARTHEST = 1e15  # deviations from the mean; the squares of larger numbers would not be finite for long
+
+
+class Standardised:
+    """Columns with mean 0 and deviation 1, all divided so that an average row has length `feature_scale`."""
+
+    name = "given"
+
+    def __init__(self, mean: FloatArray, scale: FloatArray) -> None:
+        if mean.ndim != 1 or mean.shape != scale.shape:
+            raise InputError(f"means of shape {mean.shape} but scales of shape {scale.shape}")
+        self._mean = mean  # (width,)
+        self._scale = scale  # (width,)
+        self.width = len(mean)
+
+    @classmethod
+    def fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> Self:
+        """Learn mean and deviation of every column; a constant column stays at zero."""
+        values = _given(graph, None).astype(np.float64)
+        deviation = values.std(axis=0)
+        varied = deviation > 1e-12 * np.maximum(1.0, np.abs(values).max(axis=0, initial=0.0))
+        share = config.feature_scale / np.sqrt(max(int(varied.sum()), 1))
+        scale = np.divide(share, deviation, out=np.zeros_like(deviation), where=varied)
+        return cls(values.mean(axis=0).astype(np.float32), scale.astype(np.float32))
+
+    @classmethod
+    def fit_transform(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, FloatArray]:
+        """A fitted map and the vectors of the graph's nodes."""
+        fitted = cls.fit(graph, config, seed)
+        return fitted, fitted.transform(graph)
+
+    def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
+        """Vectors of some nodes (all by default), (count, width)."""
+        values = _given(graph, nodes)
+        if values.shape[1] != self.width:
+            raise InputError(
+                f"the graph has {values.shape[1]} feature columns but the model was fitted on {self.width}; "
+                "give the columns that fit read, in the same order"
+            )
+        with np.errstate(over="ignore", invalid="ignore"):
+            result: FloatArray = ((values - self._mean) * self._scale).astype(np.float32)
+        fine = (np.abs(result) < _FARTHEST).all(axis=1)
+        if not fine.all():  # the difference of two large numbers may be more than single precision holds
+            exact = (values[~fine].astype(np.float64) - self._mean) * self._scale
+            result[~fine] = np.clip(exact, -_FARTHEST, _FARTHEST)
+            _check_range(graph, nodes, np.asarray((np.abs(result) < _FARTHEST).all(axis=1)))
+        return result
+
+    def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
+        """What must be saved: a JSON part and an array part."""
+        return {}, {"mean": self._mean, "scale": self._scale}
+
+    @classmethod
+    def from_state(cls, description: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:
+        """The reverse of `state`."""
+        return cls(arrays["mean"], arrays["scale"])
+
+
+def _given(graph: Graph, nodes: IntArray | None) -> FloatArray:
+    if graph.features is None:
+        raise InputError("the model reads node features, but this graph has none: give its node table")
+    values = graph.features if nodes is None else graph.features[nodes]
+    dense: FloatArray = np.asarray(values.toarray() if sp.issparse(values) else values, np.float32)
+    check_finite(graph, nodes, np.asarray(np.isfinite(dense).all(axis=1)))
+    return dense
+
+
+def _check_range(graph: Graph, nodes: IntArray | None, fine: npt.NDArray[np.bool_]) -> None:
+    """Name the first node whose features are too far from those of the fit for any arithmetic."""
+    if not fine.all():
+        raise InputError(
+            f"node {_id_of(graph, nodes, fine)!r} has a feature that is {_FARTHEST:g} deviations or more from the mean "
+            "of the fit: correct it or leave it out"
+        )
+
+
+def check_finite(graph: Graph, nodes: IntArray | None, fine: npt.NDArray[np.bool_]) -> None:
+    """Name the first node whose features are not all finite numbers; `fine` has a row for each of `nodes`."""
+    if not fine.all():
+        node_id = _id_of(graph, nodes, fine)
+        raise InputError(f"node {node_id!r} has a feature that is not a finite number: correct it or leave it out")
+
+
+def _id_of(graph: Graph, nodes: IntArray | None, fine: npt.NDArray[np.bool_]) -> Any:
+    row = int(np.argmin(fine))
+    return graph.node_ids[np.array([row if nodes is None else nodes[row]])].tolist()[0]

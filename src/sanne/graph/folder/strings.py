@@ -1,0 +1,121 @@
+"""Texts on disk, read row by row: one file of UTF-8 bytes and one that says where each text begins."""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from sanne.errors import InputError
+from sanne.files.npy import NpyWriter
+
+_ROWS_AT_ONCE = 65_536
+
+
+class MappedStrings:
+    """Texts that stay on disk until asked for; index it with a number, a slice, a mask or an array of rows.
+
+    It stands where a graph keeps an array of str objects, and gives such arrays.
+    """
+
+    dtype = np.dtype(object)
+
+    def __init__(self, offsets: npt.NDArray[np.int64], content: npt.NDArray[np.uint8], name: str) -> None:
+        self._offsets = offsets  # (n + 1,)
+        self._content = content
+        self._name = name  # what messages call it
+        if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(content):
+            raise self._damaged()
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    @property
+    def shape(self) -> tuple[int]:
+        return (len(self),)
+
+    def __getitem__(self, rows: Any) -> Any:
+        if isinstance(rows, int | np.integer):
+            return self[np.array([rows])][0]
+        if isinstance(rows, slice):
+            chosen = np.arange(*rows.indices(len(self)))
+        else:
+            chosen = np.asarray(rows)
+            chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
+        if len(chosen) and (chosen.min() < -len(self) or chosen.max() >= len(self)):
+            raise IndexError(f"row {chosen.max()} of {len(self)}")
+        chosen = np.where(chosen < 0, chosen + len(self), chosen)
+        return self._read(self._offsets[chosen], self._offsets[chosen + 1])
+
+    def __iter__(self) -> Iterator[str]:
+        for first in range(0, len(self), _ROWS_AT_ONCE):
+            yield from self[first : first + _ROWS_AT_ONCE]
+
+    def tolist(self) -> list[str]:
+        """All texts, in memory."""
+        return list(self)
+
+    def astype(self, kind: Any) -> npt.NDArray[Any]:
+        """All texts, in memory, as an array of another type."""
+        return np.asarray(self).astype(kind)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return self[:]
+
+    def __arrow_array__(self, type: Any = None) -> pa.Array:
+        """The texts as one Arrow array over the mapped files, without a copy."""
+        if np.any(np.diff(self._offsets) < 0):
+            raise self._damaged()
+        buffers = [None, pa.py_buffer(self._offsets), pa.py_buffer(self._content)]
+        return pa.Array.from_buffers(pa.large_string(), len(self), buffers)
+
+    def _read(self, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.object_]:
+        if len(starts) and (starts.min() < 0 or np.any(starts > ends) or ends.max() > len(self._content)):
+            raise self._damaged()
+        texts = np.empty(len(starts), object)
+        content = memoryview(self._content)  # type: ignore[arg-type]
+        try:
+            for row, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+                texts[row] = str(content[start:end], "utf-8")
+        except UnicodeDecodeError:
+            raise self._damaged() from None
+        return texts
+
+    def _damaged(self) -> InputError:
+        return InputError(f"{self._name}: damaged (its texts and their offsets do not fit): build the folder again")
+
+
+class StringsWriter:
+    """Appends texts to a pair of files: `<stem>.offsets.npy` and `<stem>.bytes.npy`."""
+
+    def __init__(self, folder: Path, stem: str) -> None:
+        self._offsets = NpyWriter(folder / f"{stem}.offsets.npy", np.int64)
+        self._content = NpyWriter(folder / f"{stem}.bytes.npy", np.uint8)
+        self._offsets.write([0])
+
+    def write(self, texts: Iterable[str] | pa.Array) -> None:
+        """Add texts, one row each."""
+        column = pa.array(texts, pa.large_string())
+        start = self._content.rows
+        _, offset_buffer, content = column.buffers()
+        offsets = np.frombuffer(offset_buffer, np.int64)[column.offset : column.offset + len(column) + 1]
+        if len(column) == 0:
+            return
+        if content is not None:
+            self._content.write(np.frombuffer(content, np.uint8)[offsets[0] : offsets[-1]])
+        self._offsets.write(offsets[1:] - offsets[0] + start)
+
+    def close(self) -> None:
+        self._offsets.close()
+        self._content.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,294 @@
+"""Graph: compressed rows of neighbours, with the user's node ids kept apart from the indices 0..n-1."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import scipy.sparse as sp
+
+from sanne.errors import InputError, UnknownNodeError
+from sanne.graph.ids import control_problem, row_with_control_character
+
+IntArray = npt.NDArray[np.int64]
+FloatArray = npt.NDArray[np.float32]
+Direction = Literal["both", "along", "against"]
+CheckedIds = Literal["no", "unique", "counting"]  # counting: the ids are 0..n-1
+Features = Any  # a dense float array or a scipy CSR matrix, one row per node
+
+
+# Beyond these, sums of weights in single precision would be infinite or zero.
+SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-30, 1e30
+
+
+def usable_weights(weights: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Which weights an edge may have: positive numbers whose sums are numbers."""
+    held = np.asarray(weights, np.float64)
+    usable: npt.NDArray[np.bool_] = (held >= 0.99 * SMALLEST_WEIGHT) & (held <= 1.01 * LARGEST_WEIGHT)
+    return usable
+
+
+@dataclass(frozen=True, eq=False)
+class Adjacency:
+    """The arcs that walks follow: node i's neighbours are indices[indptr[i]:indptr[i + 1]]."""
+
+    indptr: IntArray
+    indices: npt.NDArray[np.int32]
+    weights: FloatArray | None
+
+    def __post_init__(self) -> None:
+        for array in (self.indptr, self.indices, self.weights):
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False  # graphs keep theirs and hand it to many readers
+
+    @property
+    def num_nodes(self) -> int:
+        return len(self.indptr) - 1
+
+    def to_scipy(self) -> Any:
+        """The adjacency as a scipy CSR matrix (weights, or ones)."""
+        data = np.ones(len(self.indices), np.float32) if self.weights is None else self.weights
+        return sp.csr_matrix((data, self.indices, self.indptr), shape=(self.num_nodes, self.num_nodes))
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An immutable graph with optional node text, features and labels. Build one with `load_graph`.
+
+    An undirected graph lists every edge in both rows. Self-loops are dropped and repeated edges merged
+    (weights added up) when a graph is built. The arrays may be mapped files; text, ids included, may then be
+    a `MappedStrings` instead of an array.
+    """
+
+    indptr: IntArray
+    indices: npt.NDArray[np.int32]
+    weights: FloatArray | None
+    node_ids: npt.NDArray[Any]  # int64, or str objects
+    directed: bool = False
+    features: Features | None = None
+    texts: npt.NDArray[np.object_] | None = None
+    labels: npt.NDArray[Any] | None = None
+    checked_ids: CheckedIds = "no"  # what a reader vouches for, so that the ids are not read here
+    check_arcs: Callable[[], None] | None = None  # called before arcs are first used, where a reader left that open
+
+    def __post_init__(self) -> None:
+        n = len(self.node_ids)
+        if n == 0:
+            raise InputError("the graph is empty: it has no nodes")
+        if len(self.indptr) != n + 1:
+            raise InputError(f"{n} node ids but {len(self.indptr) - 1} rows of neighbours")
+        for name in ("features", "texts", "labels"):
+            value = getattr(self, name)
+            rows = n if value is None else (value.shape[0] if hasattr(value, "shape") else len(value))
+            if rows != n:
+                raise InputError(f"{rows} rows of {name} for {n} nodes: give one row per node")
+        for array in (self.indptr, self.indices, self.weights, self.node_ids):
+            if isinstance(array, np.ndarray):
+                array.flags.writeable = False
+        object.__setattr__(self, "_counting", self.checked_ids == "counting")
+        if self.checked_ids == "no":
+            self._check_ids(n)
+
+    def _check_ids(self, n: int) -> None:
+        if self.has_integer_ids and np.array_equal(self.node_ids, np.arange(n)):
+            object.__setattr__(self, "_counting", True)
+            return
+        try:
+            ids = pa.array(self.node_ids)
+        except UnicodeEncodeError as error:
+            raise InputError(f"node id {error.object!r} is no valid text: it cannot be saved; rename it") from None
+        if (row := row_with_control_character(ids)) is not None:
+            raise InputError(f"node {row + 1} of {n}: {control_problem(ids[row].as_py())}")
+        if (distinct := pc.count_distinct(ids).as_py()) != n:
+            counts = pc.value_counts(ids)
+            twice = counts.filter(pc.greater(counts.field("counts"), 1))[0]["values"].as_py()
+            raise InputError(f"node ids must be unique, but {twice!r} stands more than once ({n - distinct} repeats)")
+
+    @classmethod
+    def from_edges(
+        cls,
+        sources: npt.ArrayLike,
+        targets: npt.ArrayLike,
+        weights: npt.ArrayLike | None = None,
+        *,
+        node_ids: npt.ArrayLike,
+        directed: bool = False,
+        features: Features | None = None,
+        texts: npt.NDArray[np.object_] | None = None,
+        labels: npt.NDArray[Any] | None = None,
+    ) -> Self:
+        """Build a graph from index pairs in any order; `node_ids[i]` is the user's name of index i."""
+        ids = np.asarray(node_ids)
+        n = len(ids)
+        source = np.asarray(sources, dtype=np.int64).ravel()
+        target = np.asarray(targets, dtype=np.int64).ravel()
+        if len(source) != len(target):
+            raise InputError(f"{len(source)} edge sources but {len(target)} edge targets")
+        if n > np.iinfo(np.int32).max:
+            raise InputError(f"{n} nodes: at most {np.iinfo(np.int32).max} fit in one graph")
+        if len(source) and (min(source.min(), target.min()) < 0 or max(source.max(), target.max()) >= n):
+            raise InputError(f"an edge names a node outside 0..{n - 1}")
+        with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused below
+            value = None if weights is None else np.asarray(weights, dtype=np.float32).ravel()
+        if value is not None:
+            if len(value) != len(source):
+                raise InputError(f"{len(value)} weights for {len(source)} edges")
+            bad = np.flatnonzero(~usable_weights(value))
+            if len(bad):
+                raise InputError(
+                    f"edge {bad[0] + 1}: weight {value[bad[0]]} is not a positive number "
+                    f"(from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}); remove it, correct it or scale all weights"
+                )
+        keep = source != target
+        source, target = source[keep], target[keep]
+        data = np.ones(len(source), np.float32) if value is None else value[keep]
+        matrix = sp.coo_matrix((data, (source.astype(np.int32), target.astype(np.int32))), shape=(n, n)).tocsr()
+        if not directed:
+            # The same edge listed once in each direction is one edge, so take the larger, not the sum.
+            matrix = matrix.maximum(matrix.T).tocsr()
+        matrix.sort_indices()
+        return cls(
+            indptr=matrix.indptr.astype(np.int64),
+            indices=matrix.indices.astype(np.int32),
+            weights=None if value is None else matrix.data.astype(np.float32),
+            node_ids=_plain_ids(ids),
+            directed=directed,
+            features=features,
+            texts=texts,
+            labels=labels,
+        )
+
+    @property
+    def num_nodes(self) -> int:
+        return len(self.node_ids)
+
+    @property
+    def num_edges(self) -> int:
+        """Distinct edges, each counted once."""
+        return len(self.indices) if self.directed else len(self.indices) // 2
+
+    @property
+    def has_integer_ids(self) -> bool:
+        return bool(self.node_ids.dtype.kind == "i")
+
+    @property
+    def ids_count_up(self) -> bool:
+        """Whether the node ids are the indices 0..n-1 themselves."""
+        return bool(self.__dict__["_counting"])
+
+    def adjacency(self, direction: Direction = "both") -> Adjacency:
+        """The arcs to walk on: along them, against them, or both ways."""
+        if self.check_arcs is not None:
+            self.check_arcs()
+        if not self.directed or direction == "along":
+            return Adjacency(self.indptr, self.indices, self.weights)
+        return self._against if direction == "against" else self._both_ways
+
+    @cached_property
+    def _against(self) -> Adjacency:
+        return self._as_adjacency(Adjacency(self.indptr, self.indices, self.weights).to_scipy().T.tocsr())
+
+    @cached_property
+    def _both_ways(self) -> Adjacency:
+        arcs = Adjacency(self.indptr, self.indices, self.weights).to_scipy()
+        return self._as_adjacency((arcs + arcs.T).tocsr())
+
+    def _as_adjacency(self, matrix: Any) -> Adjacency:
+        matrix.sort_indices()
+        weights = None if self.weights is None else matrix.data.astype(np.float32)
+        return Adjacency(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), weights)
+
+    def nodes_of(self, ids: Iterable[Any]) -> IntArray:
+        """The indices of node ids; numbers written as text find integer ids.
+
+        >>> graph.nodes_of(["paper-9001"])
+        """
+        asked = [ids] if isinstance(ids, str | int | np.integer) else list(ids)
+        try:
+            if not self.has_integer_ids:
+                wanted = pa.array([str(item) for item in asked], self._id_column.type)
+            elif any(isinstance(item, float | np.floating) for item in asked):  # pyarrow would cut 1.5 to 1
+                raise ValueError
+            else:
+                wanted = pa.array(asked, pa.int64())
+        except UnicodeEncodeError as error:
+            raise UnknownNodeError(f"node id {error.object!r} is no valid text: no graph has it") from None
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError):
+            wanted = pa.array([_integer_or_none(item) for item in asked], pa.int64())
+        found = self._find(wanted)
+        if len(absent := np.flatnonzero(found < 0)):
+            missing = [asked[i] for i in absent]
+            shown = ", ".join(repr(item) for item in missing[:3])
+            raise UnknownNodeError(
+                f"{len(missing)} of {len(asked)} node ids are not in the graph ({shown}"
+                f"{', ...' if len(missing) > 3 else ''}); check their spelling or load the graph that has them"
+            )
+        return found
+
+    def _find(self, wanted: pa.Array) -> IntArray:
+        """The indices of ids, -1 for those that are not there."""
+        if self.ids_count_up:
+            numbers = wanted.fill_null(-1).to_numpy()
+            return np.where((numbers >= 0) & (numbers < self.num_nodes), numbers, -1).astype(np.int64)
+        found = pc.index_in(wanted, self._id_column)
+        return found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
+
+    @cached_property
+    def _id_column(self) -> Any:
+        return pa.array(self.node_ids)
+
+    def subgraph(self, nodes: npt.ArrayLike) -> Self:
+        """The graph of some nodes (indices, or a mask) and the edges among them, in the order of `nodes`."""
+        chosen = np.asarray(nodes)
+        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
+        arcs = self.adjacency("along").to_scipy()[chosen][:, chosen].tocsr()
+        arcs.sort_indices()
+
+        def pick(value: Any) -> Any:
+            return None if value is None else value[chosen]
+
+        return type(self)(
+            indptr=arcs.indptr.astype(np.int64),
+            indices=arcs.indices.astype(np.int32),
+            weights=None if self.weights is None else arcs.data.astype(np.float32),
+            node_ids=self.node_ids[chosen],
+            directed=self.directed,
+            features=pick(self.features),
+            texts=pick(self.texts),
+            labels=pick(self.labels),
+        )
+
+    def __repr__(self) -> str:
+        parts = [f"{self.num_nodes:,} nodes", f"{self.num_edges:,} {'arcs' if self.directed else 'edges'}"]
+        if self.weights is not None:
+            parts.append("weighted")
+        if self.texts is not None:
+            parts.append("text")
+        if self.features is not None:
+            parts.append(f"{self.features.shape[1]} features")
+        return f"Graph({', '.join(parts)})"
+
+
+def _plain_ids(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A copy of the ids as int64 if all are integers, else as str objects."""
+    if ids.dtype.kind == "O" and all(isinstance(item, int | np.integer) for item in ids):
+        ids = np.array(ids.tolist())
+    if ids.dtype.kind in "iu":
+        if ids.dtype.kind == "u" and len(ids) and ids.max() > np.iinfo(np.int64).max:
+            return ids.astype(str).astype(object)
+        return ids.astype(np.int64)
+    return np.array([str(item) for item in ids.tolist()], dtype=object)
+
+
+def _integer_or_none(item: Any) -> int | None:
+    try:
+        number = int(item)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    if not isinstance(item, str) and number != item:  # 1.5 is not node 1
+        return None
+    return number if abs(number) < 2**63 else None

@@ -1,0 +1,242 @@
+"""Embedding on many machines: Ray Data hands node ids to actors that hold the model and the graph.
+
+Ids come from Parquet and vectors go to Parquet, so that neither ever stands whole in one process. A node's vector
+depends on the node alone, so an actor that dies is started again and its ids are simply embedded once more.
+"""
+
+import contextlib
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from sanne.errors import InputError, MissingExtraError, SanneError
+from sanne.features.remembered import RememberedFeatures
+from sanne.files.atomic import check_target, replaced_file, replaced_folder, workplace
+from sanne.graph.graph import Graph
+from sanne.infer.embed import embed
+from sanne.model.artifact import Artifact
+from sanne.vectors.formats import Vectors, is_marked, vectors_table
+
+_NODES_AT_ONCE = 2048  # what a dying actor can lose
+PARQUET = ".parquet"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What to embed. Actors on other machines open these places too, so all of them must see them."""
+
+    model: Path
+    load: Callable[[], Graph]  # reads the graph as it is now; called once in every actor
+    nodes: Path  # Parquet with the column `id`
+    explain: int = 0
+
+
+def embed_with_ray(job: Job, out: Path, *, workers: int, address: str | None = None) -> int:
+    """Embed nodes with `workers` actors and return how many; `out` is one Parquet file or a folder of them.
+
+    Ray is started on this machine, or taken from `address` (`auto`: the cluster that this machine is in). One file
+    is put in the order asked for, in memory; a folder has no order and needs none. `out` appears whole or not at all.
+    """
+    check_ray_output(out)
+    count = _count_ids(job.nodes)
+    if out.suffix == PARQUET:
+        with workplace(out) as parts:
+            _run(job, parts, count, workers, address)
+            _merge(parts, job.nodes, out)
+    else:
+        with replaced_folder(out) as parts:
+            _run(job, parts, count, workers, address)
+    return count
+
+
+def check_ray_output(out: Path) -> None:
+    """Refuse a place that vectors cannot be written to; call it before any long work."""
+    if out.suffix == PARQUET:
+        check_target(out)
+    elif out.suffix:
+        raise InputError(f"cannot write {out} with Ray: give a name that ends in .parquet, or a new folder")
+    elif check_target(out, folder=True).is_dir():
+        for path in sorted(out.iterdir()):
+            if not _is_ours(path):
+                raise InputError(
+                    f"{out}: {path.name} is not a file of vectors that sanne wrote, so the folder is not replaced; "
+                    "choose an empty or a new one"
+                )
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether a file is one of those that an earlier run wrote."""
+    if path.suffix != PARQUET or path.is_symlink() or not path.is_file():
+        return False
+    try:
+        return is_marked(pq.read_schema(path))
+    except (OSError, pa.ArrowException):
+        return False
+
+
+@contextlib.contextmanager
+def as_parquet(node_ids: Any, beside: Path) -> Iterator[Path]:
+    """Node ids as a Parquet file that exists inside the block, in the folder of `beside`."""
+    with workplace(check_target(beside, folder=True)) as folder:
+        path = folder / "nodes.parquet"
+        pq.write_table(pa.table({"id": pa.array(node_ids)}), path)
+        yield path
+
+
+class Embedder:
+    """One actor: loads the model and the graph once, then embeds batches of ids."""
+
+    def __init__(self, job: Job) -> None:
+        artifact = Artifact.read(job.model)
+        self._graph = job.load()
+        self._artifact = replace(artifact, feature_map=RememberedFeatures(artifact.feature_map))
+        self._explain = job.explain
+
+    def __call__(self, batch: pa.Table) -> pa.Table:
+        found = embed(self._artifact, self._graph, batch["id"].to_pylist(), explain=self._explain, progress=False)
+        return vectors_table(Vectors(found.node_ids, found.vectors, found.spread), found.explanation)
+
+
+def _run(job: Job, folder: Path, count: int, workers: int, address: str | None) -> None:
+    """Write the vectors as Parquet files into a folder."""
+    with _stdout_for_results(), _without_rays_warnings(), _ray(workers, address) as ray, _plain_errors():
+        context = ray.data.DataContext.get_current()
+        context.enable_progress_bars = False
+        context.raise_original_map_exception = True
+        (
+            ray.data.read_parquet(str(job.nodes.absolute()), override_num_blocks=-(-count // _NODES_AT_ONCE))
+            .select_columns(["id"])
+            .map_batches(
+                Embedder,
+                fn_constructor_args=(job,),
+                compute=ray.data.ActorPoolStrategy(size=workers),
+                batch_size=_NODES_AT_ONCE,
+                batch_format="pyarrow",
+                num_cpus=1,  # Ray Data starts a dead actor again, and gives it its batch again, as often as it takes
+            )
+            .write_parquet(str(folder), compression="zstd")
+        )
+    _check_parts(folder, count)
+
+
+@contextlib.contextmanager
+def _ray(workers: int, address: str | None) -> Iterator[Any]:
+    """Ray, quiet: the one that runs already, the cluster at `address`, or a new one on this machine."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    try:
+        import ray
+        import ray.data
+    except ImportError:
+        raise MissingExtraError("ray", "distributed", "--engine ray") from None
+    logging.getLogger("ray.data").setLevel(logging.ERROR)
+    ours = not ray.is_initialized()
+    if ours:
+        quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        try:
+            with _without_stderr():
+                if address is None:  # one CPU more than there are actors, for reading and writing
+                    ray.init(num_cpus=workers + 1, include_dashboard=False, **quiet)
+                else:
+                    ray.init(address, **quiet)
+        except Exception as error:  # Ray raises plain ones, as when a busy machine takes too long to start it
+            reason = (str(error).splitlines() or [type(error).__name__])[0]
+            raise SanneError(f"Ray cannot be started or reached at {address or 'this machine'}: {reason}") from error
+    try:
+        there = int(ray.cluster_resources().get("CPU", 0))
+        if there <= workers:
+            raise InputError(
+                f"{workers} workers need {workers + 1} CPUs, Ray has {there}: ask for fewer workers, or add machines"
+            )
+        yield ray
+    finally:
+        if ours:
+            ray.shutdown()
+
+
+@contextlib.contextmanager
+def _stdout_for_results() -> Iterator[None]:
+    """Ray reports a dead worker on stdout, where only our results belong: send it to stderr."""
+    sys.stdout.flush()
+    kept = os.dup(1)
+    try:
+        os.dup2(2, 1)
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+
+
+@contextlib.contextmanager
+def _without_stderr() -> Iterator[None]:
+    """Ray's compiled part writes to stderr, past Python, that it was told to be quiet; its errors are exceptions."""
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(nowhere)
+        os.close(kept)
+
+
+@contextlib.contextmanager
+def _without_rays_warnings() -> Iterator[None]:
+    """Ray warns about its own settings, which no user of ours can change."""
+    with warnings.catch_warnings():
+        for category in (DeprecationWarning, FutureWarning, UserWarning):
+            warnings.filterwarnings("ignore", category=category, module=r"ray\.")
+        yield
+
+
+@contextlib.contextmanager
+def _plain_errors() -> Iterator[None]:
+    """Give errors of actors as themselves, without Ray's account of where they were."""
+    try:
+        yield
+    except Exception as error:
+        inner: BaseException | None = error
+        while inner is not None:
+            cause = getattr(inner, "cause", None)
+            if isinstance(cause, SanneError):
+                raise type(cause)(*cause.args) from error
+            inner = inner.__cause__
+        raise
+
+
+def _count_ids(nodes: Path) -> int:
+    try:
+        schema, count = pq.read_schema(nodes), pq.read_metadata(nodes).num_rows
+    except (OSError, pa.ArrowException) as error:
+        raise InputError(f"{nodes}: not readable as Parquet ({str(error).splitlines()[0]})") from None
+    if "id" not in schema.names:
+        raise InputError(f"{nodes} has no column 'id'; its columns are {', '.join(schema.names)}")
+    if count == 0:
+        raise InputError(f"{nodes}: no node ids in it")
+    return int(count)
+
+
+def _check_parts(parts: Path, count: int) -> None:
+    found = sum(pq.read_metadata(file).num_rows for file in parts.iterdir())
+    if found != count:
+        raise SanneError(f"Ray gave {found} vectors for {count} node ids: nothing was written; embed again")
+
+
+def _merge(parts: Path, nodes: Path, out: Path) -> None:
+    """One file of many, its rows in the order of the ids asked for: parts come in any order."""
+    table = pq.read_table(parts)
+    wanted = pq.read_table(nodes, columns=["id"])["id"].cast(table["id"].type)
+    table = table.take(pc.index_in(wanted, table["id"].combine_chunks()))
+    with replaced_file(out) as part:
+        pq.write_table(table, part, compression="zstd", use_dictionary=False)

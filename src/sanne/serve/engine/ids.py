@@ -1,0 +1,109 @@
+"""Node ids to numbers and back: those of the base graph, and those that were added since.
+
+A JSON client may write the id 7 as 7 or as "7": both mean the same node, so an id is looked up by its text. Where the
+base has integer ids, ids that are written as plain integers of 64 bits are given back as integers.
+"""
+
+import hashlib
+import re
+
+import numpy as np
+
+from sanne.graph.graph import Graph
+from sanne.serve.engine.nodes import NodeId
+
+_PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
+
+
+def key_of(node_id: NodeId) -> str:
+    """The text by which an id is looked up and stored."""
+    return str(node_id)
+
+
+def stream_key(node_id: NodeId) -> int:
+    """64 bits that stand for an added node in the keys of its walks, whenever and beside whatever it was added."""
+    return int.from_bytes(hashlib.blake2b(key_of(node_id).encode(), digest_size=8).digest(), "little")
+
+
+class NodeIds:
+    """Finds the number of an id and the id of a number; numbers of removed nodes are not used again."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._base_count = graph.num_nodes
+        self._integers = graph.has_integer_ids
+        self._added: dict[str, int] = {}
+        self._names: list[str] = []
+        self._gone: set[int] = set()  # base nodes that were removed
+        if not graph.ids_count_up:
+            # Hashes of the base's ids in order: 12 bytes a node, where a dictionary takes a hundred.
+            hashes = np.fromiter((hash(item) for item in graph.node_ids.tolist()), np.int64, graph.num_nodes)
+            self._order = np.argsort(hashes, kind="stable").astype(np.int32)
+            self._hashes = hashes[self._order]
+
+    @property
+    def next_number(self) -> int:
+        """The number that the next added node gets."""
+        return self._base_count + len(self._names)
+
+    def find(self, node_id: NodeId) -> int:
+        """The number of an id, or -1."""
+        key = key_of(node_id)
+        found = self._added.get(key)
+        if found is not None:
+            return found
+        found = self._find_in_base(key)
+        return -1 if found in self._gone else found
+
+    def name(self, number: int) -> NodeId:
+        """The id of a number."""
+        if number < self._base_count:
+            name: NodeId = self._graph.node_ids[number]
+            return int(name) if self._integers else str(name)
+        return self.given_back(self._names[number - self._base_count])
+
+    def given_back(self, key: NodeId) -> NodeId:
+        """An id as answers show it."""
+        text = key_of(key)
+        number = _as_integer(text) if self._integers else None
+        return text if number is None else number
+
+    def add(self, node_id: NodeId) -> int:
+        """A number for a new id."""
+        key, number = key_of(node_id), self.next_number
+        self._added[key] = number
+        self._names.append(key)
+        return number
+
+    def remove(self, number: int) -> None:
+        """Forget an id; it may be added again."""
+        if number < self._base_count:
+            self._gone.add(number)
+        else:
+            del self._added[self._names[number - self._base_count]]
+
+    def _find_in_base(self, key: str) -> int:
+        wanted: NodeId = key
+        if self._integers:
+            number = _as_integer(key)
+            if number is None:
+                return -1
+            wanted = number
+        if self._graph.ids_count_up:
+            return int(wanted) if 0 <= int(wanted) < self._base_count else -1
+        hashed = hash(wanted)
+        place = int(np.searchsorted(self._hashes, hashed))
+        while place < len(self._hashes) and self._hashes[place] == hashed:
+            row = int(self._order[place])
+            if self._graph.node_ids[row] == wanted:
+                return row
+            place += 1
+        return -1
+
+
+def _as_integer(text: str) -> int | None:
+    """The integer that a text is the plain form of; None where there is none, or none that fits in 64 bits."""
+    if not _PLAIN_INTEGER.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None

@@ -1,0 +1,112 @@
+"""Walks over the live graph, read by the model: many nodes together, whoever asked for them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from sanne.device import torch_threads
+from sanne.graph.graph import FloatArray, IntArray
+from sanne.infer.embed import WALKS_AT_ONCE, largest_shares, standard_error
+from sanne.model.artifact import Artifact
+from sanne.model.distil import visit_weights
+from sanne.serve.live.features import LiveFeatures
+from sanne.serve.live.graph import LiveGraph, guest_arcs
+from sanne.serve.live.kernels import GuestArcs
+
+Contribution = tuple[IntArray, npt.NDArray[np.float64]]  # node numbers and shares, largest first
+
+
+@dataclass(frozen=True, eq=False)
+class Guests:
+    """Nodes that are seen by the walks of their own group only."""
+
+    arcs: GuestArcs
+    features: FloatArray  # (guests, width), group by group
+    firsts: IntArray  # where each group's rows begin
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """A node to read: its number, its group (-1: it sees no guests), the key of its streams."""
+
+    number: int
+    group: int
+    key: int
+    explain: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What was read, a row for each node asked for."""
+
+    vectors: FloatArray
+    spread: FloatArray
+    contributions: list[Contribution | None]
+
+
+def nobody(width: int) -> Guests:
+    """No guests."""
+    return Guests(guest_arcs([]), np.empty((0, width), np.float32), np.zeros(1, np.int64))
+
+
+class Reader:
+    """Reads nodes with a fitted model; a node's walks do not depend on what else is read."""
+
+    def __init__(self, artifact: Artifact, graph: LiveGraph, features: LiveFeatures) -> None:
+        self._model = artifact.model
+        self._num_walks = artifact.config.infer.num_inference_walks
+        self._walk_length = artifact.config.walks.walk_length
+        self._threads = artifact.config.train.threads
+        self._graph = graph
+        self._features = features
+        self._width = artifact.feature_map.width
+
+    def read(self, asked: Sequence[Asked], guests: Guests | None = None) -> Reading:
+        """Vectors, spreads and, where asked for, contributions."""
+        guests = guests or nobody(self._width)
+        vectors = np.empty((len(asked), self._model.vector_dim), np.float32)
+        spread = np.empty(len(asked), np.float32)
+        contributions: list[Contribution | None] = []
+        size = max(1, WALKS_AT_ONCE // self._num_walks)
+        for first in range(0, len(asked), size):
+            rows = slice(first, first + size)
+            vectors[rows], spread[rows], part = self._read_part(asked[rows], guests)
+            contributions += part
+        return Reading(vectors, spread, contributions)
+
+    def _rows(self, walks: IntArray, groups: IntArray, guests: Guests) -> tuple[FloatArray, IntArray]:
+        """As the model reads them: features along walks, (walks, walk_length, width), and degrees of the starts."""
+        rows = self._features.of(walks, groups, guests.features, guests.firsts)
+        degrees = self._graph.visited_degrees(walks, groups, guests.arcs)
+        power = self._model.objective.degree_power
+        if power:
+            rows *= visit_weights(degrees, power)[:, :, None]
+        return rows, degrees[:, 0]
+
+    def _read_part(
+        self, asked: Sequence[Asked], guests: Guests
+    ) -> tuple[FloatArray, FloatArray, list[Contribution | None]]:
+        count, num_walks = len(asked), self._num_walks
+        starts = np.array([node.number for node in asked], np.int64)
+        groups = np.array([node.group for node in asked], np.int64)
+        keys = np.array([node.key for node in asked], np.uint64)
+        walks = self._graph.walks(starts, groups, keys, num_walks, guests.arcs)
+        read, degrees = map(torch.from_numpy, self._rows(walks, np.repeat(groups, num_walks), guests))
+        with torch_threads(self._threads, len(walks) * self._walk_length), torch.inference_mode():
+            per_walk = self._model(read, degrees).view(count, num_walks, -1)  # (nodes, Z, dim)
+            vectors, spread = per_walk.mean(dim=1).numpy(), standard_error(per_walk).numpy()
+            explained = np.flatnonzero([node.explain > 0 for node in asked])
+            contributions: list[Contribution | None] = [None] * count
+            if len(explained):
+                lines = (explained[:, None] * num_walks + np.arange(num_walks)).ravel()
+                shares = self._model.position_shares(read[torch.from_numpy(lines)]).numpy()
+                most = max(node.explain for node in asked)
+                for row, (nodes, parts) in zip(
+                    explained.tolist(), largest_shares(walks[lines], shares, num_walks, most), strict=True
+                ):
+                    wanted = asked[row].explain
+                    contributions[row] = (nodes[:wanted], parts[:wanted])
+        return vectors, spread, contributions

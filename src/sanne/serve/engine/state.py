@@ -1,0 +1,277 @@
+"""All that is known of the nodes, in memory: graph, ids, features, vectors, and which vectors are out of date."""
+
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from sanne.errors import StoreError
+from sanne.graph.graph import FloatArray
+from sanne.serve.engine.ids import NodeIds, key_of
+from sanne.serve.engine.nodes import NewNode
+from sanne.serve.live.features import LiveFeatures
+from sanne.serve.live.graph import Links, LiveGraph
+from sanne.serve.store.journal import Change, Entry
+from sanne.serve.store.vectors import LiveVectors
+
+NEAR_DEGREE = 32  # neighbours of a changed node with more are not marked: few of their walks take the changed edge
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The nodes of one request, ready to be read or added: while it is read, node i has the number `first + i`."""
+
+    nodes: tuple[NewNode, ...]
+    first: int
+    features: FloatArray  # (nodes, width)
+    links: Links
+
+    def links_from(self, first: int) -> Links:
+        """The links, with the group's own nodes numbered from `first`."""
+        moved = first - self.first
+        return {
+            (source + moved * (source >= self.first), target + moved * (target >= self.first)): weight
+            for (source, target), weight in self.links.items()
+        }
+
+
+class LiveState:
+    """Applies changes; the engine writes them to the journal, and at the next start they are applied again from there.
+
+    A change marks as stale the nodes whose own edges changed, and the neighbours of those with at most NEAR_DEGREE.
+    Walks from further away see the change too, but few of them: they are left as they are.
+    """
+
+    def __init__(self, ids: NodeIds, graph: LiveGraph, features: LiveFeatures, vectors: LiveVectors) -> None:
+        self.ids = ids
+        self.graph = graph
+        self.features = features
+        self.vectors = vectors
+        self.texts: dict[int, str | None] = {}  # of added and replaced nodes
+        self.deleted = 0
+        self._base_count = graph.num_slots
+        self._changed: dict[int, None] = {}
+        self._near: dict[int, None] = {}
+        self._reread: set[int] = set()  # nodes with other neighbours than before
+        self._refreshed: set[int] = set()  # base nodes with other vectors than the store began with
+
+    @property
+    def num_nodes(self) -> int:
+        return self.graph.num_slots - self.deleted
+
+    @property
+    def num_added(self) -> int:
+        return int(self.graph.alive[self._base_count :].sum())
+
+    @property
+    def stale(self) -> list[int]:
+        """Nodes whose vectors are out of date, those whose own edges changed first."""
+        return [*self._changed, *self._near]
+
+    @property
+    def num_stale(self) -> int:
+        return len(self._changed) + len(self._near)
+
+    def is_stale(self, node: int) -> bool:
+        return node in self._changed or node in self._near
+
+    def is_added(self, node: int) -> bool:
+        return node >= self._base_count
+
+    def read_features(self, nodes: Sequence[NewNode]) -> FloatArray:
+        """Feature vectors of described nodes, by their attributes or by their links."""
+        if self.features.reads.attribute != "links":
+            return self.features.read(nodes)
+        given_back = self.ids.given_back
+        return self.features.read_links(
+            [(given_back(node.id), [given_back(end) for end, _ in node.links]) for node in nodes]
+        )
+
+    def apply(self, changes: Sequence[Change]) -> None:
+        """Apply what the journal says, or what requests asked for that were not read as groups, in order."""
+        described = [entry for change in changes for entry in change if entry.kind in ("add", "replace")]
+        nodes = [NewNode(entry.id, entry.text, entry.features) for entry in described]
+        rows = dict(zip(map(id, described), self.features.read(nodes), strict=True))
+        for change in changes:
+            new = [entry for entry in change if entry.kind == "add"]
+            if new:  # nodes that came together may link to one another: all of them before any link
+                first = self._add(new, np.array([rows[id(entry)] for entry in new]))
+                links = self._links(list(enumerate(new, first)))
+                self._mark(self.graph.connect(links), fresh=range(first, first + len(new)))
+            if edges := [(self._find(entry.id), entry) for entry in change if entry.kind == "edges"]:
+                self._mark(self.graph.connect(self._links(edges)))
+            for entry in change:
+                if entry.kind not in ("add", "edges"):
+                    self._apply_one(entry, rows.get(id(entry)))
+        self._read_links_again()
+
+    def add(self, groups: Sequence[Group], changes: Sequence[Change]) -> None:
+        """Add the nodes of requests; what was worked out to answer them is not worked out again."""
+        for group, change in zip(groups, changes, strict=True):
+            first = self._add(change, group.features)
+            self._mark(self.graph.connect(group.links_from(first)), fresh=range(first, first + len(change)))
+            if self.features.reads.attribute == "links":
+                self._reread -= {node for node, entry in enumerate(change, first) if self._lists_all(node, entry)}
+        self._read_links_again()
+
+    def _lists_all(self, node: int, entry: Entry) -> bool:
+        """Whether the neighbours of a new node are those that it lists, by which its features were read."""
+        return {self._find(key) for key, _ in entry.links} - {node} == set(self.graph.neighbours(node)[0].tolist())
+
+    def remember(self, node: int) -> Callable[[], None]:
+        """What undoes a replacement of a node, called before anything else changes."""
+        links = self.graph.links(node)
+        features, text = self.features.get(node), self.texts.get(node)
+        was_replaced = node in self.texts
+        changed, near = dict(self._changed), dict(self._near)
+
+        def undo() -> None:
+            self._reread |= self.graph.remove_links(node) | self.graph.connect(links)
+            self.features.put(node, features)
+            self.texts[node] = text
+            if not was_replaced:
+                del self.texts[node]
+            self._changed, self._near = changed, near
+            self._read_links_again()
+
+        return undo
+
+    def label(self, node: int) -> str | int | None:
+        """The label of a base node, if the graph has labels."""
+        labels = self.graph.base.labels
+        if labels is None or self.is_added(node):
+            return None
+        label = labels[node]
+        return label.item() if isinstance(label, np.generic) else label
+
+    def text(self, node: int) -> str | None:
+        """The text of a node, if it has one."""
+        if node in self.texts or self.is_added(node):
+            return self.texts[node]
+        return None if self.graph.base.texts is None else str(self.graph.base.texts[node])
+
+    def set_vector(self, node: int, vector: FloatArray, spread: float) -> None:
+        """A node's vector, computed from the graph as it is."""
+        self.vectors.put(node, vector, spread)
+        if not self.is_added(node):
+            self._refreshed.add(node)
+        self._changed.pop(node, None)
+        self._near.pop(node, None)
+
+    def as_entries(self, features_of: Callable[[str], FloatArray | None]) -> Iterator[Entry]:
+        """The shortest history that leads to this state; `features_of` gives the features that a node was sent with.
+
+        Applied to the base, it gives the same graph, vectors, texts and stale nodes. Added nodes that were deleted
+        since leave no trace, so that nodes added after them get lower numbers.
+        """
+        graph, later = self.graph, []
+        for node in np.flatnonzero(~graph.alive[: self._base_count]).tolist():
+            yield Entry("delete", self._key(node))
+        for node in range(self._base_count, graph.num_slots):
+            if graph.alive[node]:
+                links = [(end, weight) for (_, end), weight in graph.links(node).items()]
+                yield self._described("add", node, [link for link in links if link[0] < node], features_of)
+                if self.graph.directed and (ahead := [link for link in links if link[0] > node]):
+                    later.append(Entry("edges", self._key(node), links=self._keyed(ahead)))
+        yield from later
+        replaced = [node for node in sorted(self.texts) if not self.is_added(node)]
+        for node in replaced:
+            links = [(end, weight) for (_, end), weight in graph.links(node).items()]
+            yield self._described("replace", node, links, features_of)
+        for node, changes in graph.changed_links():
+            links = list(changes.items())
+            if not graph.directed:  # an edge is listed once; those of added nodes came with them
+                links = [(end, weight) for end, weight in links if node < end < self._base_count]
+            if links and node not in self.texts:
+                yield Entry("edges", self._key(node), links=self._keyed(links))
+        for node in sorted(self._refreshed.difference(replaced)):
+            vector, spread = self.vectors.get(node)
+            yield Entry("vector", self._key(node), vector=vector, spread=spread)
+        marks = [(node, 1.0) for node in self._changed] + [(node, 0.0) for node in self._near]
+        yield Entry("stale", "", links=self._keyed(marks))
+
+    def _described(
+        self,
+        kind: Literal["add", "replace"],
+        node: int,
+        links: Sequence[tuple[int, float]],
+        features_of: Callable[[str], FloatArray | None],
+    ) -> Entry:
+        key, (vector, spread) = self._key(node), self.vectors.get(node)
+        return Entry(kind, key, self.texts[node], features_of(key), self._keyed(links), vector, spread)
+
+    def _key(self, node: int) -> str:
+        return key_of(self.ids.name(node))
+
+    def _keyed(self, links: Sequence[tuple[int, float]]) -> tuple[tuple[str, float], ...]:
+        return tuple((self._key(end), weight) for end, weight in links)
+
+    def _add(self, entries: Sequence[Entry], rows: FloatArray) -> int:
+        """New nodes without links; returns the number of the first."""
+        first = self.graph.add_nodes(len(entries))
+        self.features.add(rows)
+        self.vectors.add(np.array([entry.vector for entry in entries]), np.array([entry.spread for entry in entries]))
+        for entry in entries:
+            self.texts[self.ids.add(entry.id)] = entry.text
+        self._reread |= set(range(first, first + len(entries)))
+        return first
+
+    def _apply_one(self, entry: Entry, features: FloatArray | None) -> None:
+        if entry.kind == "stale":
+            marks = [(self._find(key), own) for key, own in entry.links]
+            self._changed = {node: None for node, own in marks if own}
+            self._near = {node: None for node, own in marks if not own}
+            return
+        node = self._find(entry.id)
+        if entry.kind == "vector":
+            assert entry.vector is not None
+            self.set_vector(node, entry.vector, entry.spread)
+        elif entry.kind == "delete":
+            self._mark(self.graph.remove_node(node))
+            self.ids.remove(node)
+            self.deleted += 1
+            self.texts.pop(node, None)
+            self._refreshed.discard(node)
+            self._changed.pop(node, None)
+            self._near.pop(node, None)
+        else:
+            assert features is not None
+            self.features.put(node, features)
+            self.texts[node] = entry.text
+            self._mark(self.graph.remove_links(node) | self.graph.connect(self._links([(node, entry)])))
+            if entry.vector is not None:
+                self.set_vector(node, entry.vector, entry.spread)
+
+    def _links(self, entries: Sequence[tuple[int, Entry]]) -> Links:
+        links = [(node, self._find(end), weight) for node, entry in entries for end, weight in entry.links]
+        return self.graph.merged(links)
+
+    def _find(self, key: str) -> int:
+        node = self.ids.find(key)
+        if node < 0:
+            raise StoreError(f"the journal of the store is damaged: it names a node {key!r} that is not there")
+        return node
+
+    def _mark(self, changed: set[int], fresh: Container[int] = ()) -> None:
+        self._reread |= changed
+        for node in sorted(changed):
+            if node not in fresh:
+                self._changed[node] = None
+                self._near.pop(node, None)
+        for node in sorted(changed):
+            if self.graph.degree(node) <= NEAR_DEGREE:
+                for near in self.graph.neighbours(node)[0].tolist():
+                    if near not in self._changed and near not in fresh:
+                        self._near[near] = None
+
+    def _read_links_again(self) -> None:
+        """Where neighbours are a node's features, new features for nodes with new neighbours."""
+        nodes = [node for node in sorted(self._reread) if self.graph.alive[node]]
+        self._reread.clear()
+        if self.features.reads.attribute != "links" or not nodes:
+            return
+        name = self.ids.name
+        rows = [(name(node), [name(end) for end in self.graph.neighbours(node)[0].tolist()]) for node in nodes]
+        for node, vector in zip(nodes, self.features.read_links(rows), strict=True):
+            self.features.put(node, vector)

@@ -1,0 +1,260 @@
+"""Dynamic batching: one thread computes what is waiting, requests of one kind together, from a bounded queue."""
+
+import asyncio
+import logging
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sanne.serve.http.errors import Refusal, busy, closing
+
+logger = logging.getLogger(__name__)
+
+_LONGEST_RETRY = 60  # seconds
+_BATCH_SHARE = 0.25  # of the longest wait is what a batch of several requests should take at most
+_KEPT_SHARE = 0.8  # of what was measured before, when another batch is measured
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """A kind of work: `run` takes the payloads of several requests and gives each a result, or its error."""
+
+    name: str
+    run: Callable[[Sequence[Any]], Sequence[Any]]
+    together: bool = True  # whether requests of this kind may share a call of `run`
+
+
+@dataclass(eq=False)
+class _Job:
+    kind: Kind
+    payload: Any
+    size: int
+    future: "asyncio.Future[Any]"
+    since: float
+
+
+class _Pace:
+    """How many seconds a node of one kind takes, by the batches of late; large ones count for more than small ones."""
+
+    def __init__(self) -> None:
+        self._nodes = 0.0
+        self._seconds = 0.0
+
+    @property
+    def seconds_a_node(self) -> float:
+        return self._seconds / self._nodes if self._nodes else 0.0
+
+    def measure(self, nodes: int, seconds: float) -> None:
+        self._nodes = _KEPT_SHARE * self._nodes + nodes
+        self._seconds = _KEPT_SHARE * self._seconds + seconds
+
+
+@dataclass(frozen=True)
+class BatchReport:
+    """What a batch was, for those who count."""
+
+    kind: str
+    requests: int
+    nodes: int
+    seconds: float
+    waited: float  # by the request that waited longest
+
+
+class Worker:
+    """A thread with a queue. Sizes are counted in nodes: a request of 50 nodes fills the queue as 50 of one do.
+
+    No request waits longer than `max_seconds`: it is refused at once if the work ahead of it would take longer, as
+    far as that can be told, and otherwise when its turn comes too late. `idle` is called when there has been nothing
+    to do for `idle_seconds` after some work.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        max_queue: int,
+        max_batch: int,
+        max_seconds: float,
+        report: Callable[[BatchReport], None] = lambda report: None,
+        idle: Callable[[], None] = lambda: None,
+        idle_seconds: float = 2.0,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._max_queue = max_queue
+        self._max_batch = max_batch
+        self._max_seconds = max_seconds
+        self._report = report
+        self._idle = idle
+        self._idle_seconds = idle_seconds
+        self._clock = clock
+        self._jobs: deque[_Job] = deque()
+        self._waiting = 0
+        self._paces: dict[Kind, _Pace] = {}
+        self._all_kinds = _Pace()
+        self._busy_until = 0.0  # when the batch that is being computed should be done
+        self._has_worked = False  # since `idle` was called
+        self._closing = False
+        self._changed = threading.Condition()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+
+    @property
+    def waiting(self) -> int:
+        """Nodes in the queue."""
+        return self._waiting
+
+    @property
+    def alive(self) -> bool:
+        """Whether work is still accepted and done."""
+        return self._thread.is_alive() and not self._closing
+
+    def start(self) -> None:
+        """Begin to work, for the event loop that runs now."""
+        self._loop = asyncio.get_running_loop()
+        self._thread.start()
+
+    def refusal(self, size: int = 1) -> Refusal | None:
+        """Why a request of `size` nodes would not be accepted now; None if it would."""
+        if self._closing:
+            return closing()
+        seconds = self._seconds_ahead()
+        full = self._waiting > 0 and self._waiting + size > self._max_queue  # what is larger than the queue waits alone
+        return _busy_for(seconds) if full or seconds > self._max_seconds else None
+
+    def _seconds_ahead(self) -> float:
+        """How long the work that is there now should take."""
+        with self._changed:
+            return max(0.0, self._busy_until - self._clock()) + self._seconds_of(self._jobs)
+
+    def _seconds_of(self, jobs: Iterable[_Job]) -> float:
+        return sum(job.size * self._pace_of(job.kind).seconds_a_node for job in jobs)
+
+    def _pace_of(self, kind: Kind) -> _Pace:
+        return self._paces.get(kind, self._all_kinds)  # what never ran yet is taken to be like the rest
+
+    async def run(self, kind: Kind, payload: Any, size: int = 1) -> Any:
+        """The result of one request; raises Refusal where the queue is full, or the error that `kind` gave."""
+        assert self._loop is not None
+        job = _Job(kind, payload, max(1, size), self._loop.create_future(), self._clock())
+        with self._changed:
+            if (refusal := self.refusal(job.size)) is not None:
+                raise refusal
+            self._jobs.append(job)
+            self._waiting += job.size
+            self._changed.notify()
+        return await job.future
+
+    def refuse_new(self) -> None:
+        """Accept nothing more; what was accepted is still done."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+
+    async def close(self) -> None:
+        """Finish what was accepted, then end."""
+        self.refuse_new()
+        await asyncio.to_thread(self._thread.join)
+
+    def _work(self) -> None:
+        while batch := self._next_batch():
+            started = self._clock()
+            results = _results_of(batch)
+            seconds = self._clock() - started
+            nodes = sum(job.size for job in batch)
+            with self._changed:
+                for pace in (self._paces.setdefault(batch[0].kind, _Pace()), self._all_kinds):
+                    pace.measure(nodes, seconds)
+                self._busy_until = 0.0
+            self._deliver(batch, results)
+            waited = max(started - job.since for job in batch)
+            self._report(BatchReport(batch[0].kind.name, len(batch), nodes, seconds, waited))
+            self._has_worked = True
+            del batch, results  # they can be large, and the next may be long in coming
+
+    def _next_batch(self) -> list[_Job]:
+        """The first request that waits, and others of its kind; none when everything is done for good."""
+        while True:
+            self._wait_for_work()
+            with self._changed:
+                self._drop_late()
+                if self._jobs:
+                    return self._take()
+                if self._closing:
+                    return []
+
+    def _wait_for_work(self) -> None:
+        """Until there is some, or there will be none."""
+        with self._changed:
+            seconds = self._idle_seconds if self._has_worked else None
+            if self._changed.wait_for(lambda: self._jobs or self._closing, seconds):
+                return
+        self._has_worked = False
+        self._idle()
+        with self._changed:
+            self._changed.wait_for(lambda: self._jobs or self._closing)
+
+    def _take(self) -> list[_Job]:
+        batch = [self._jobs.popleft()]
+        kind, room = batch[0].kind, self._largest_batch(batch[0].kind) - batch[0].size
+        if kind.together and room > 0:
+            left: deque[_Job] = deque()
+            for job in self._jobs:
+                if job.kind is kind and job.size <= room:
+                    batch.append(job)
+                    room -= job.size
+                else:
+                    left.append(job)
+            self._jobs = left
+        self._waiting -= sum(job.size for job in batch)
+        self._busy_until = self._clock() + self._seconds_of(batch)
+        return batch
+
+    def _largest_batch(self, kind: Kind) -> float:
+        """How many nodes to compute together: on a slow machine fewer, as nobody else is served meanwhile."""
+        seconds = self._pace_of(kind).seconds_a_node
+        return min(self._max_batch, _BATCH_SHARE * self._max_seconds / seconds) if seconds else self._max_batch
+
+    def _drop_late(self) -> None:
+        """Refuse requests that have waited for too long, unless they are the last ones anyway."""
+        latest = self._clock() - self._max_seconds
+        late = [job for job in self._jobs if job.since < latest]
+        if late and not self._closing:
+            self._jobs = deque(job for job in self._jobs if job.since >= latest)
+            self._waiting -= sum(job.size for job in late)
+            seconds = self._seconds_ahead()
+            self._deliver(late, [_busy_for(seconds) for _ in late])
+
+    def _deliver(self, batch: list[_Job], results: Sequence[Any]) -> None:
+        assert self._loop is not None
+        try:
+            self._loop.call_soon_threadsafe(_settle, batch, results)
+        except RuntimeError:  # the loop has ended, and nobody waits
+            logger.warning("%d finished requests have nobody to go to", len(batch))
+
+
+def _busy_for(seconds: float) -> Refusal:
+    return busy(max(1, min(_LONGEST_RETRY, math.ceil(seconds))))
+
+
+def _results_of(batch: list[_Job]) -> Sequence[Any]:
+    try:
+        results = batch[0].kind.run([job.payload for job in batch])
+        assert len(results) == len(batch)
+    except Exception as error:
+        logger.exception("%s of %d requests failed", batch[0].kind.name, len(batch))
+        return [error] * len(batch)
+    return results
+
+
+def _settle(batch: list[_Job], results: Sequence[Any]) -> None:
+    for job, result in zip(batch, results, strict=True):
+        if job.future.done():  # its client is gone
+            continue
+        if isinstance(result, BaseException):
+            job.future.set_exception(result)
+        else:
+            job.future.set_result(result)

@@ -1,0 +1,105 @@
+"""Numbers for Prometheus: requests, their time, batches, the queue, nodes and edges."""
+
+import time
+from collections.abc import Callable, Iterable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from sanne.serve.http.batching import BatchReport
+
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+_DISCONNECTED = "disconnected"  # stands for the status where a client did not wait for one
+_OTHER = "other"  # stands for paths that have no route
+
+
+class RouteNames:
+    """Which route a path belongs to, so that there are as many labels as routes, whatever clients ask for."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        """`paths` as the API's description has them, `/v1/nodes/{node_id}` for example."""
+        known = sorted(set(paths))
+        self._whole = {path for path in known if "{" not in path}
+        self._prefixes = [(path.partition("{")[0], path) for path in known if "{" in path]
+
+    def of(self, path: str) -> str:
+        if path in self._whole:
+            return path
+        return next((name for prefix, name in self._prefixes if path.startswith(prefix)), _OTHER)
+
+
+class Metrics:
+    """The counters of one server, in a registry of their own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self.routes = RouteNames(())
+        self.requests = Counter(
+            "sanne_requests", "Requests answered.", ["method", "route", "status"], registry=self.registry
+        )
+        self.seconds = Histogram(
+            "sanne_request_seconds", "Time to answer.", ["route"], buckets=_SECONDS, registry=self.registry
+        )
+        self.batch_requests = Histogram(
+            "sanne_batch_requests", "Requests computed together.", ["kind"], buckets=_SIZES, registry=self.registry
+        )
+        self.batch_nodes = Histogram(
+            "sanne_batch_nodes", "Nodes computed together.", ["kind"], buckets=_SIZES, registry=self.registry
+        )
+        self.batch_seconds = Histogram(
+            "sanne_batch_seconds", "Time to compute a batch.", ["kind"], buckets=_SECONDS, registry=self.registry
+        )
+        self.waited = Histogram(
+            "sanne_queue_seconds", "Longest wait in a batch.", ["kind"], buckets=_SECONDS, registry=self.registry
+        )
+
+    def gauge(self, name: str, description: str, value: Callable[[], float]) -> None:
+        """A number that is looked up whenever someone asks."""
+        Gauge(f"sanne_{name}", description, registry=self.registry).set_function(value)
+
+    def count_batch(self, report: BatchReport) -> None:
+        """Called by a worker after every batch."""
+        self.batch_requests.labels(report.kind).observe(report.requests)
+        self.batch_nodes.labels(report.kind).observe(report.nodes)
+        self.batch_seconds.labels(report.kind).observe(report.seconds)
+        self.waited.labels(report.kind).observe(report.waited)
+
+    def as_text(self) -> bytes:
+        """What /metrics says."""
+        return generate_latest(self.registry)
+
+
+class Measure:
+    """ASGI middleware: counts and times every request, refused ones included."""
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
+        self.app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        status = _DISCONNECTED
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = str(message["status"])
+            await send(message)
+
+        started = time.perf_counter()
+        try:
+            await self.app(scope, receive, watched)
+        except Exception:
+            status = "500"
+            raise
+        finally:
+            route = self._metrics.routes.of(scope["path"])
+            method = scope["method"] if scope["method"] in _METHODS else _OTHER
+            self._metrics.requests.labels(method, route, status).inc()
+            self._metrics.seconds.labels(route).observe(time.perf_counter() - started)
+
+
+_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"))

@@ -1,0 +1,79 @@
+"""The description of the API, with this server's limits and with examples that work on this very model."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from fastapi import FastAPI, Response
+from fastapi.openapi.utils import get_openapi
+
+from sanne.config import ServeConfig
+from sanne.errors import UnknownNodeError
+from sanne.serve.engine.engine import Engine
+from sanne.serve.http.work import to_json
+
+VERSION = "1"
+_DESCRIPTION = "Vectors for nodes that arrive later: what they are like, how sure that is, and why."
+
+
+def describe(app: FastAPI, engine: Engine, config: ServeConfig, known_ids: Sequence[Any]) -> None:
+    """Serve the description at /openapi.json."""
+
+    def openapi() -> dict[str, Any]:
+        if app.openapi_schema is None:
+            schema = get_openapi(title="sanne", version=VERSION, description=_DESCRIPTION, routes=app.routes)
+            _add_limits(schema["components"]["schemas"], config)
+            _add_examples(schema["paths"], engine, [id for id in known_ids if _is_there(engine, id)])
+            app.openapi_schema = schema
+        return app.openapi_schema
+
+    async def show() -> Response:
+        return Response(to_json(openapi()), media_type="application/json")
+
+    app.openapi = openapi  # type: ignore[method-assign]
+    app.add_api_route("/openapi.json", show, include_in_schema=False)
+
+
+def _add_limits(schemas: dict[str, Any], config: ServeConfig) -> None:
+    schemas["Nodes"]["properties"]["nodes"]["maxItems"] = config.max_nodes
+    schemas["Edges"]["properties"]["edges"]["maxItems"] = config.max_nodes
+    for name in ("Node", "NodeContent"):
+        schemas[name]["properties"]["links"]["maxItems"] = config.max_links
+    for count in [*schemas["Nodes"]["properties"]["explain"]["anyOf"], schemas["Nodes"]["properties"]["similar"]]:
+        if count["type"] == "integer":
+            count["maximum"] = config.max_similar
+    schemas["SimilarQuery"]["properties"]["k"]["maximum"] = config.max_similar
+
+
+def _is_there(engine: Engine, id: Any) -> bool:
+    try:
+        engine.node(id)
+    except UnknownNodeError:
+        return False
+    return True
+
+
+def _add_examples(paths: dict[str, Any], engine: Engine, ids: list[Any]) -> None:
+    content: dict[str, Any] = {"links": [{"to": ids[0], "weight": 1.0}] if ids else []}
+    if engine.reads == "text":
+        content["text"] = "A new paper about random walks on graphs"
+    elif engine.reads == "features":
+        content["features"] = {"indices": [0], "values": [1.0]}
+    new_id = -1 if ids and isinstance(ids[0], int) else "new-node"
+    nodes = {"nodes": [{"id": new_id, **content}], "explain": 5, "similar": 5}
+    edges = {"edges": [{"src": ids[0], "dst": ids[-1], "weight": 1.0}]} if len(ids) > 1 else None
+    for path, method, example in (
+        ("/v1/embed", "post", nodes),
+        ("/v1/nodes", "post", nodes),
+        ("/v1/nodes/{node_id}", "put", content),
+        ("/v1/edges", "post", edges),
+        ("/v1/similar", "post", {"node": content, "k": 5}),
+        ("/v1/refresh", "post", {"limit": 100}),
+        ("/v1/map/place", "post", {"nodes": [{"vector": [1.0] + [0.0] * (engine.dim - 1), "spread": 0.1}]}),
+    ):
+        if example is not None and path in paths:  # without its page a server has no map
+            paths[path][method]["requestBody"]["content"]["application/json"]["example"] = example
+    for methods in paths.values():
+        for operation in methods.values():
+            for parameter in operation.get("parameters", ()):
+                if parameter["name"] in ("node_id", "q") and ids:
+                    parameter["example"] = str(ids[0])

@@ -1,0 +1,150 @@
+"""The feature vectors that walks are read by: of base nodes, of added and replaced ones, and of guests."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from sanne.errors import InputError
+from sanne.features.choose import FeatureMap
+from sanne.graph.graph import FloatArray, Graph, IntArray
+from sanne.serve.engine.checks import Reads
+from sanne.serve.engine.nodes import NewNode, NodeId
+from sanne.serve.live.growing import Growing
+
+_KEPT_BYTES = 2 * 2**30  # a matrix of all base nodes' vectors is kept up to this size
+_ROWS_AT_ONCE = 4096
+
+
+class LiveFeatures:
+    """A feature vector for every node, (width,).
+
+    A node with neither text nor features has a vector of zeros: what an empty text gives, and the average row of
+    given numbers; training with hidden positions taught the model to read around it.
+    """
+
+    def __init__(self, feature_map: FeatureMap, graph: Graph) -> None:
+        self.reads = reads_of(feature_map, graph)
+        self._map = feature_map
+        self._graph = graph
+        on_disk = feature_map.name == "given" and isinstance(graph.features, np.memmap)
+        small = graph.num_nodes * feature_map.width * 4 <= _KEPT_BYTES
+        self._base = feature_map.transform(graph) if small and not on_disk else None
+        if self._base is not None:
+            self._base.flags.writeable = False
+        self._slots = Growing(np.full(graph.num_nodes, -1, np.int32))
+        self._own = Growing(np.empty((0, feature_map.width), np.float32))
+
+    def read(self, nodes: Sequence[NewNode]) -> FloatArray:
+        """The vectors of nodes by their text or features, (count, width); not numbers where the map refuses a node."""
+        vectors = np.zeros((len(nodes), self._map.width), np.float32)
+        attribute = self.reads.attribute
+        described = [i for i, node in enumerate(nodes) if getattr(node, attribute, None) is not None]
+        for first in range(0, len(described) if attribute != "links" else 0, _ROWS_AT_ONCE):
+            rows = described[first : first + _ROWS_AT_ONCE]
+            try:
+                vectors[rows] = self._map.transform(_small_graph([nodes[i] for i in rows], self.reads))
+            except InputError:  # of one of them; the others do not suffer for it
+                for i in rows:
+                    vectors[i] = self._read_alone(nodes[i])
+        return vectors
+
+    def _read_alone(self, node: NewNode) -> FloatArray:
+        try:
+            return self._map.transform(_small_graph([node], self.reads))[0]
+        except InputError:
+            return np.full(self._map.width, np.nan, np.float32)
+
+    def read_links(self, rows: Sequence[tuple[NodeId, Sequence[NodeId]]]) -> FloatArray:
+        """The vectors of nodes by their own and their neighbours' ids, for a model that reads nothing else."""
+        names: dict[NodeId, int] = {}
+        for node_id, _ in rows:
+            names.setdefault(node_id, len(names))
+        chosen = [names[node_id] for node_id, _ in rows]
+        pairs = [(names[node], names.setdefault(end, len(names))) for node, ends in rows for end in ends]
+        arcs = np.array(pairs, np.int64).reshape(-1, 2)
+        ids: Any = list(names)
+        if any(isinstance(name, str) for name in ids):
+            ids = np.array([str(name) for name in ids], object)
+        return self._map.transform(Graph.from_edges(arcs[:, 0], arcs[:, 1], node_ids=ids), np.array(chosen, np.int64))
+
+    def add(self, vectors: FloatArray) -> None:
+        """More nodes, with their vectors."""
+        row = self._own.extend(len(vectors), vectors)
+        first = self._slots.extend(len(vectors), -1)
+        self._slots.rows[first:] = np.arange(row, row + len(vectors))
+
+    def put(self, node: int, vector: FloatArray) -> None:
+        """Another vector for a node."""
+        if self._slots.rows[node] < 0:
+            self._slots.rows[node] = self._own.extend(1, vector)
+        else:
+            self._own.rows[self._slots.rows[node]] = vector
+
+    def get(self, node: int) -> FloatArray:
+        """The vector of a node."""
+        slot = self._slots.rows[node]
+        row: FloatArray = self._own.rows[slot] if slot >= 0 else self._base_rows(np.array([node]))[0]
+        return row.copy()
+
+    def of(
+        self, walks: IntArray, groups: IntArray, guests: FloatArray, guest_firsts: IntArray
+    ) -> npt.NDArray[np.float32]:
+        """The vectors along walks, (walks, walk_length, width).
+
+        Walk i sees the guests of groups[i], whose vectors begin at row guest_firsts[groups[i]] of `guests`.
+        """
+        count = self._slots.count
+        result = self._base_rows(np.minimum(walks, self._graph.num_nodes - 1))
+        present = walks < count
+        slots = np.where(present, self._slots.rows[np.minimum(walks, count - 1)], -1)
+        own = slots >= 0
+        if own.any():
+            result[own] = self._own.rows[slots[own]]
+        if not present.all():
+            rows = walks - count + guest_firsts[np.maximum(groups, 0)][:, None]
+            result[~present] = guests[rows[~present]]
+        return result
+
+    def _base_rows(self, walks: IntArray) -> FloatArray:
+        if self._base is not None:
+            return self._base[walks]
+        visited, where = np.unique(walks, return_inverse=True)
+        rows: FloatArray = self._map.transform(self._graph, visited)[where.reshape(walks.shape)]
+        return rows
+
+
+def reads_of(feature_map: FeatureMap, graph: Graph) -> Reads:
+    """What a model reads of a node; an error if the graph has no such thing."""
+    if feature_map.name == "structure":
+        return Reads("links")
+    description, _ = feature_map.state()
+    if description.get("vocabulary") is not None:
+        if graph.texts is None:
+            raise InputError("the model reads node text, but this graph has none: name its column with --text")
+        return Reads("text")
+    if graph.features is None:
+        raise InputError("the model reads node features, but this graph has none: give its node table")
+    counts = feature_map.name != "given"
+    return Reads("features", int(graph.features.shape[1]), counts, feature_map.name == "doc2vec")
+
+
+def _small_graph(nodes: Sequence[NewNode], reads: Reads) -> Graph:
+    """A graph of some described nodes without edges, for the feature map to read."""
+    texts = features = None
+    if reads.attribute == "text":
+        texts = np.array([node.text for node in nodes], object)
+    else:
+        rows = np.array([node.features for node in nodes], np.float32)
+        features = sp.csr_matrix(rows) if reads.counts else rows
+    return Graph(
+        indptr=np.zeros(len(nodes) + 1, np.int64),
+        indices=np.empty(0, np.int32),
+        weights=None,
+        node_ids=np.arange(len(nodes)),
+        features=features,
+        texts=texts,
+        checked_ids="counting",
+    )

@@ -1,0 +1,186 @@
+"""Rows of neighbours that can change: a base that is never written to, and copies of the rows that did change.
+
+A row is copied when it is first touched. It stays sorted, as in a graph that was built at once, so that a walk
+takes the same steps on either. New nodes have the highest numbers: their arcs go to the end of a row, where there
+is room, so that an addition costs the same whatever the size of the graph.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sanne.graph.graph import Adjacency, FloatArray
+from sanne.seeds import kernel
+from sanne.serve.live.growing import Growing
+from sanne.walks.kernels import Arcs, weight_sums
+
+_ROOM = 4  # arcs to spare in a row that was copied
+
+
+class Overlay(NamedTuple):
+    """The copied rows, as kernels see them."""
+
+    slots: Any  # per node, the number of its copied row; -1: as in the base
+    lows: Any  # per row, where it begins ...
+    highs: Any  # ... and ends in the arrays below
+    plain: Any  # per row, whether all arcs weigh one (and the base has no weights)
+    indices: Any
+    weights: Any
+    sums: Any  # running sums of the weights within a row
+
+
+class LiveRows:
+    """Neighbours of every node, with weights; `put` changes one arc."""
+
+    def __init__(self, adjacency: Adjacency, *, for_walks: bool) -> None:
+        self.base = adjacency
+        self.num_arcs = len(adjacency.indices)
+        self._weighted = adjacency.weights is not None
+        self._slots = Growing(np.full(adjacency.num_nodes, -1, np.int32))
+        self._lows = Growing(np.empty(0, np.int64))
+        self._highs = Growing(np.empty(0, np.int64))
+        self._rooms = Growing(np.empty(0, np.int64))
+        self._plain = Growing(np.empty(0, np.bool_))
+        self._indices = Growing(np.empty(0, np.int32))
+        self._weights = Growing(np.empty(0, np.float32))
+        self._sums = Growing(np.empty(0, np.float64))
+        self.base_arcs = _base_arcs(adjacency) if for_walks else None
+
+    def add_nodes(self, count: int) -> None:
+        """More nodes, without neighbours."""
+        self._slots.extend(count, -1)
+
+    def row(self, node: int) -> tuple[npt.NDArray[np.int32], FloatArray]:
+        """The neighbours of a node and the weights of the arcs to them; read them before the next change."""
+        slot = self._slots.rows[node]
+        if slot >= 0:
+            part = slice(self._lows.rows[slot], self._highs.rows[slot])
+            return self._indices.rows[part], self._weights.rows[part]
+        return self.base_row(node)
+
+    @property
+    def copied(self) -> list[int]:
+        """The nodes whose rows were touched, in order."""
+        nodes: list[int] = np.flatnonzero(self._slots.rows >= 0).tolist()
+        return nodes
+
+    def base_row(self, node: int) -> tuple[npt.NDArray[np.int32], FloatArray]:
+        """The row of a node before any change."""
+        if node >= self.base.num_nodes:
+            return np.empty(0, np.int32), np.empty(0, np.float32)
+        part = slice(self.base.indptr[node], self.base.indptr[node + 1])
+        indices = self.base.indices[part]
+        weights = np.ones(len(indices), np.float32) if self.base.weights is None else self.base.weights[part]
+        return indices, weights
+
+    def degree(self, node: int) -> int:
+        """How many neighbours a node has."""
+        slot = self._slots.rows[node]
+        if slot >= 0:
+            return int(self._highs.rows[slot] - self._lows.rows[slot])
+        return int(self.base.indptr[node + 1] - self.base.indptr[node]) if node < self.base.num_nodes else 0
+
+    def weight(self, node: int, target: int) -> float:
+        """The weight of an arc; zero where there is none."""
+        indices, weights = self.row(node)
+        place = int(np.searchsorted(indices, target))
+        return float(weights[place]) if place < len(indices) and indices[place] == target else 0.0
+
+    def put(self, node: int, target: int, weight: float) -> None:
+        """Set the weight of an arc, new or not; zero removes it."""
+        slot = self._own_row(node)
+        low, high = self._lows.rows[slot], self._highs.rows[slot]
+        if high - low == self._rooms.rows[slot]:
+            low, high = self._move(slot, 2 * (high - low) + _ROOM)
+        arrays = self._indices.rows, self._weights.rows, self._sums.rows
+        change = _put(*arrays, low, high, target, weight)
+        self._highs.rows[slot] = high + change
+        self.num_arcs += change
+        if weight not in (0.0, 1.0):
+            self._plain.rows[slot] = False
+
+    def clear(self, node: int) -> None:
+        """Remove all arcs from a node."""
+        slot = self._own_row(node)
+        self.num_arcs -= int(self._highs.rows[slot] - self._lows.rows[slot])
+        self._highs.rows[slot] = self._lows.rows[slot]
+        self._plain.rows[slot] = not self._weighted
+
+    def overlay(self) -> Overlay:
+        """The copied rows as arrays, valid until the next change."""
+        arrays = (self._slots, self._lows, self._highs, self._plain, self._indices, self._weights, self._sums)
+        return Overlay(*(array.rows for array in arrays))
+
+    def _own_row(self, node: int) -> int:
+        """The number of a node's copied row; it is copied now if it was not before."""
+        slot = int(self._slots.rows[node])
+        if slot >= 0:
+            return slot
+        indices, weights = self.row(node)
+        slot = self._lows.extend(1, 0)
+        self._highs.extend(1, 0)
+        self._rooms.extend(1, 0)
+        self._plain.extend(1, not self._weighted)
+        self._slots.rows[node] = slot
+        low, _ = self._move(slot, len(indices) + _ROOM)
+        part = slice(low, low + len(indices))
+        self._indices.rows[part], self._weights.rows[part] = indices, weights
+        self._sums.rows[part] = np.cumsum(weights, dtype=np.float64)
+        self._highs.rows[slot] = part.stop
+        return slot
+
+    def _move(self, slot: int, room: int) -> tuple[int, int]:
+        """Give a row a new place with more room; rows double, so that what is left behind is less than what is used."""
+        old = slice(self._lows.rows[slot], self._highs.rows[slot])
+        low = self._indices.extend(room, 0)
+        self._weights.extend(room, 0)
+        self._sums.extend(room, 0)
+        high = low + old.stop - old.start
+        for array in (self._indices, self._weights, self._sums):
+            array.rows[low:high] = array.rows[old]
+        self._lows.rows[slot], self._highs.rows[slot], self._rooms.rows[slot] = low, high, room
+        return low, high
+
+
+def _base_arcs(adjacency: Adjacency) -> Arcs:
+    """The base for the kernels, in arrays of one kind: for every other kind they would be compiled anew."""
+    weights, totals, marks = np.empty(0, np.float32), np.empty(0, np.float64), np.empty(0, np.float64)
+    if adjacency.weights is not None:
+        weights = adjacency.weights
+        totals, marks = weight_sums(adjacency.indptr, adjacency.weights)
+    arrays = [np.asarray(array).view() for array in (adjacency.indptr, adjacency.indices, weights, totals, marks)]
+    for array in arrays:
+        array.flags.writeable = False
+    return Arcs(*arrays)
+
+
+@kernel
+def _put(indices: Any, weights: Any, sums: Any, low: int, high: int, target: int, weight: float) -> int:
+    """Insert, change or (weight zero) remove one arc of a sorted row with room for it; returns the change in length."""
+    place, end = low, high
+    while place < end:
+        middle = (place + end) >> 1
+        if indices[middle] < target:
+            place = middle + 1
+        else:
+            end = middle
+    there = place < high and indices[place] == target
+    change = 0
+    if weight == 0 and not there:
+        return 0
+    if weight == 0:
+        change = -1
+        for i in range(place, high - 1):
+            indices[i], weights[i] = indices[i + 1], weights[i + 1]
+    else:
+        if not there:
+            change = 1
+            for i in range(high, place, -1):
+                indices[i], weights[i] = indices[i - 1], weights[i - 1]
+        indices[place], weights[place] = target, weight
+    total = sums[place - 1] if place > low else 0.0
+    for i in range(place, high + change):
+        total += weights[i]
+        sums[i] = total
+    return change
