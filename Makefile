@@ -26,7 +26,7 @@ demo: $(INSTALLED)
 	$(BIN)/sanne demo
 
 test: $(INSTALLED) browser
-	$(BIN)/python -m pytest -n 2 --dist loadfile -rs
+	$(BIN)/python -m pytest -n 2 --dist loadfile -rfEs
 
 browser: $(INSTALLED)
 	$(BIN)/python tests/browser.py

@@ -3,12 +3,16 @@
 import logging
 import os
 import random
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # before torch is imported: on busy cores threads must not spin
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that a script put in the background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import browser
 from sanne.datasets import load_dataset

@@ -17,7 +17,7 @@ done < <(env -0)
 step() {
   local log="$place/$1.log" began=$SECONDS
   if ! env -i "${kept[@]}" make --no-print-directory -C "$place/sanne" "$1" >"$log" 2>&1; then
-    tail -n 60 "$log"
+    cat "$log"
     echo "make $1 FAILED after $((SECONDS - began)) s"
     exit 1
   fi

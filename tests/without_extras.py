@@ -13,23 +13,27 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 
-class Missing(MetaPathFinder):
-    """Finds what Python's own finder finds, but for some packages: these look as if they were not installed."""
+class Missing:
+    """A finder of modules that does not find some packages: these look as if they were not installed."""
 
-    def __init__(self, packages: list[str]) -> None:
-        self.packages = packages
-        self.find_distributions = PathFinder.find_distributions
+    def __init__(self, finder: Any, packages: list[str]) -> None:
+        self.finder = finder
+        self.packages = packages  # shared by all finders
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        hidden = name.split(".")[0] in self.packages
-        return None if hidden else PathFinder.find_spec(name, path, target)
+        found: ModuleSpec | None = None
+        if name.split(".")[0] not in self.packages:
+            found = self.finder.find_spec(name, path, target)
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.finder, name)
 
 
 def call(arguments: list[str]) -> tuple[int, str, str]:
@@ -52,11 +56,11 @@ def call(arguments: list[str]) -> tuple[int, str, str]:
     return int(code), out.getvalue(), errors.getvalue()
 
 
-def in_a_fork(entry: dict[str, Any], missing: Missing) -> Any:
+def in_a_fork(entry: dict[str, Any], missing: list[str]) -> Any:
     """What the commands of an entry gave, in a child that does not find some packages."""
     reading, writing = os.pipe()
     if os.fork() == 0:
-        missing.packages = entry["missing"]
+        missing[:] = entry["missing"]
         with os.fdopen(writing, "w") as pipe:
             json.dump([call(command) for command in entry["commands"]], pipe)
         os._exit(0)
@@ -69,8 +73,8 @@ def in_a_fork(entry: dict[str, Any], missing: Missing) -> Any:
 
 def main() -> None:
     entries = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
-    missing = Missing([package for entry in entries for package in entry["missing"]])
-    sys.meta_path[sys.meta_path.index(PathFinder)] = missing
+    missing = [package for entry in entries for package in entry["missing"]]
+    sys.meta_path[:] = [Missing(finder, missing) for finder in sys.meta_path]
     for name in ("sanne.cli", "sanne.estimator", "sanne.judge"):
         importlib.import_module(name)
     sys.stdout.write(json.dumps([in_a_fork(entry, missing) for entry in entries]))
