@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from sanne.draw.plot import tsne_package
+from sanne.draw.reduce import tsne_package
 from sanne.evaluate.clustering import find_communities
 from sanne.seeds import derived_seed, numpy_stream
 

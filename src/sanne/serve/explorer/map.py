@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sanne.draw.plot import tsne_package
+from sanne.draw.reduce import tsne_package
 from sanne.errors import MissingExtraError, SanneError
 from sanne.evaluate.labels import has_label
 from sanne.files.atomic import replaced_folder

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.graph.graph import FloatArray, IntArray
-from sanne.infer.similar import unit_rows
 from sanne.serve.live.growing import Growing
+from sanne.vectors.normalise import unit
 
 EXACT_ROWS = 100_000
 _TINY = 1e-12
@@ -85,7 +85,7 @@ class LiveVectors:
         self, queries: FloatArray, k: int, alive: npt.NDArray[np.bool_], leave_out: int = -1
     ) -> list[list[tuple[int, float]]]:
         """For each query, (queries, dim), the `k` nearest nodes that are alive, as (number, cosine), best first."""
-        queries = unit_rows(queries)  # however large their numbers
+        queries = unit(queries)  # however large their numbers
         count = min(k, int(alive.sum()) - (leave_out >= 0))
         if count <= 0:
             return [[] for _ in queries]
