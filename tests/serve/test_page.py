@@ -222,20 +222,20 @@ def test_a_newcomer_is_previewed_then_kept_and_stands_on_the_map(visit: Visit, s
     find(page, "#add-link", "paper-3", "paper-3")
     find(page, "#add-link", "paper-5", "paper-5")
     page.click("#add-preview")
-    expect(page.locator(".verdict")).to_contain_text("Nothing is kept yet", timeout=WAIT)
+    expect(page.locator(".verdict")).to_contain_text("has not been added yet", timeout=WAIT)
     made_of = page.locator(".answer .list").first.locator(".name").all_text_contents()
     assert "fresh <i>paper</i> (itself)" in made_of
     assert {"paper-3", "paper-5"} <= set(made_of)
     assert page.locator(".answer .share span").count() == len(made_of)
     assert site.client.get("/readyz").json()["nodes"] == before
     page.click("#add-keep")
-    expect(page.locator(".verdict")).to_contain_text("is kept", timeout=WAIT)
+    expect(page.locator(".verdict")).to_contain_text("was added", timeout=WAIT)
     expect(page.locator("#facts")).to_contain_text("1 new", timeout=WAIT)
     assert site.client.get("/readyz").json()["nodes"] == before + 1
     page.keyboard.press("Escape")
     find(page, "#query", "fresh", "fresh")
     expect_chosen(page, "fresh <i>paper</i>")
-    expect(page.locator("#panel .facts")).to_contain_text("came after the fit")
+    expect(page.locator("#panel .facts")).to_contain_text("added after the fit")
     page.click("#panel .actions .button")
     page.fill("#add-id", "fresh <i>paper</i>")
     page.click("#add-keep")
