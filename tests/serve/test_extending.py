@@ -95,9 +95,9 @@ def test_an_endpoint_of_ones_own(model: Path, tmp_path: Path) -> None:
     app = make_app(Engine.open(model, GRAPH, tmp_path / "store"), token="secret")
     api = app.state.api
 
-    async def degree(request: DegreeQuery) -> Response:
+    def degree(request: DegreeQuery) -> Response:
         """How many neighbours a node has."""
-        found = await api.read(lambda: api.engine.node(request.node).degree)
+        found = api.engine.node(request.node).degree
         return json_response(to_json({"degree": found, "enough": found >= request.at_least}))
 
     add_routes(app, [Route("POST", "/v1/degree", degree, Degree)])

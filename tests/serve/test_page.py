@@ -217,7 +217,7 @@ def test_a_newcomer_is_previewed_then_kept_and_stands_on_the_map(visit: Visit, s
     page.click("#open-add")
     page.fill("#add-id", "fresh <i>paper</i>")
     page.click("#add-keep")
-    expect(page.locator(".fault")).to_contain_text("nothing to read yet")
+    expect(page.locator(".fault")).to_contain_text("nothing to embed yet")
     page.fill("#add-body", "walks over graphs and their nodes")
     find(page, "#add-link", "paper-3", "paper-3")
     find(page, "#add-link", "paper-5", "paper-5")

@@ -80,7 +80,7 @@ def test_deleted_nodes_and_old_texts_are_not_found(tmp_path: Path) -> None:
     explorer = Explorer(engine, texts, tmp_path / "store")
 
     def ids(query: str) -> list[Any]:
-        return [node["id"] for node in json.loads(explorer.find(query, 50))["nodes"]]
+        return [node["id"] for node in json.loads(explorer.find(query, 50).body)["nodes"]]
 
     add_one(engine, NewNode("new-1", text="needle one", links=(("p1", 1.0),)))
     add_one(engine, NewNode("new-2", text="needle two", links=(("p1", 1.0),)))

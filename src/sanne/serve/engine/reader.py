@@ -1,4 +1,4 @@
-"""Walks over the live graph, read by the model: many nodes together, whoever requests for them."""
+"""Walks over the live graph, read by the model: the nodes of many requests together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

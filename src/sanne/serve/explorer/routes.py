@@ -2,7 +2,6 @@
 
 import contextlib
 import threading
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -23,8 +22,6 @@ from sanne.serve.http.app import Route, add_routes, json_response
 from sanne.serve.http.schemas import Number, Strict
 from sanne.serve.http.work import to_json
 from sanne.serve.live.features import NodeId
-
-Read = Callable[[Callable[[], Any]], Awaitable[Any]]
 
 FILES = Path(__file__).parent / "page"
 _HEADERS = {
@@ -128,7 +125,7 @@ class PageFiles(StaticFiles):
 def add_page(app: FastAPI, explorer: "Explorer") -> None:
     """Add the page, and the routes that it needs, to an application that does not run yet."""
     api, files = app.state.api, PageFiles(directory=FILES)
-    add_routes(app, explorer.routes(api.read))
+    add_routes(app, explorer.routes)
 
     async def index(request: Request) -> Response:
         return await files.get_response("index.html", request.scope)
@@ -173,37 +170,52 @@ class Explorer:
         if self._map is not None:
             self._map.close()
 
-    def info(self) -> bytes:
-        """See `MapInfo`."""
+    @property
+    def routes(self) -> list[Route]:
+        """The endpoints that the page needs."""
+        return [
+            Route("GET", "/v1/map", self.info, MapInfo),
+            Route("GET", "/v1/map/ids", self.ids, list[str | int]),
+            Route("GET", "/v1/map/points", self.points, {_BINARY: {}}),
+            Route("GET", "/v1/map/arrivals", self.arrivals, Arrivals),
+            Route("GET", "/v1/map/deleted", self.deleted, list[str | int]),
+            Route("POST", "/v1/map/place", self.place, Places),
+            Route("GET", "/v1/search", self.find, FoundNodes),
+        ]
+
+    def info(self) -> Response:
+        """What the map is, and its progress."""
         layout = self.map.layout
-        return to_json(
-            {
-                "version": layout.version,
-                "kind": layout.kind,
-                "progress": self.map.progress,
-                "drawn": len(layout.rows),
-                "total": self.map.total,
-                "colouring": layout.colouring,
-                "classes": layout.classes,
-                "no_colour": NO_COLOUR,
-                "arrived": self.engine.num_arrived,
-                "deleted": self.engine.num_deleted,
-                "reads": self.engine.reads,
-                "feature_width": self.engine.feature_width,
-            }
-        )
+        about = {
+            "version": layout.version,
+            "kind": layout.kind,
+            "progress": self.map.progress,
+            "drawn": len(layout.rows),
+            "total": self.map.total,
+            "colouring": layout.colouring,
+            "classes": layout.classes,
+            "no_colour": NO_COLOUR,
+            "arrived": self.engine.num_arrived,
+            "deleted": self.engine.num_deleted,
+            "reads": self.engine.reads,
+            "feature_width": self.engine.feature_width,
+        }
+        return json_response(to_json(about), _NOT_CACHED)
 
-    def ids(self) -> bytes:
-        """The ids of the drawn nodes."""
-        return to_json(np.asarray(self._graph.node_ids[self.map.layout.rows]).tolist())
+    def ids(self) -> Response:
+        """The ids of the points, in the same order."""
+        ids = np.asarray(self._graph.node_ids[self.map.layout.rows]).tolist()
+        return json_response(to_json(ids), _NOT_CACHED)
 
-    def points(self) -> tuple[bytes, str]:
-        """x and y of all points as 32-bit floats, then all colours as 16-bit integers, smallest byte first."""
+    def points(self, version: str = "") -> Response:
+        """x and y of all points as 32-bit floats, then all colours as 16-bit integers, in little-endian order."""
         layout = self.map.layout
-        return layout.points.astype("<f4").tobytes() + layout.colours.astype("<u2").tobytes(), layout.version
+        body = layout.points.astype("<f4").tobytes() + layout.colours.astype("<u2").tobytes()
+        headers = {"x-map-version": layout.version, **(_CACHED if version == layout.version else _NOT_CACHED)}
+        return Response(body, media_type=_BINARY, headers=headers)
 
-    def arrivals(self, after: int) -> bytes:
-        """See `Arrivals`."""
+    def arrivals(self, after: Annotated[int, Query(ge=0, lt=2**31)] = 0) -> Response:
+        """Nodes that were added, with their points."""
         with self._lock:
             while len(self._new_nodes) < min(after + _PLACED_AT_ONCE, self.engine.num_arrived):
                 self._learn()
@@ -211,72 +223,33 @@ class Explorer:
             there = [node for node in known if node is not None]
             version = self._place_new(there)
             nodes = [{"id": node.id, **(node.place or {})} for node in there]
-        return to_json({"version": version, "next": after + len(known), "nodes": nodes})
+        return json_response(to_json({"version": version, "next": after + len(known), "nodes": nodes}), _NOT_CACHED)
 
-    def place(self, query: PlaceQuery) -> bytes:
-        """See `Places`."""
-        for number, node in enumerate(query.nodes):
+    def deleted(self) -> Response:
+        """The ids of nodes that are no longer on the map."""
+        return json_response(to_json(self.engine.deleted()), _NOT_CACHED)
+
+    def place(self, request: PlaceQuery) -> Response:
+        """Where vectors would be on the map."""
+        for number, node in enumerate(request.nodes):
             if len(node.vector) != self.engine.dim:
                 field = f"nodes[{number}].vector"
                 raise FieldError(field, f"{len(node.vector)} numbers, but the model's vectors have {self.engine.dim}")
-        vectors = np.array([node.vector for node in query.nodes], np.float32)
+        vectors = np.array([node.vector for node in request.nodes], np.float32)
         points, colours = self.map.place(vectors)
         nodes = [
             {**_place(point, colour), "reach": self.map.reach(vector, node.spread or 0.0, point)}
-            for point, colour, vector, node in zip(points, colours, vectors, query.nodes, strict=True)
+            for point, colour, vector, node in zip(points, colours, vectors, request.nodes, strict=True)
         ]
-        return to_json({"version": self.map.layout.version, "nodes": nodes})
+        return json_response(to_json({"version": self.map.layout.version, "nodes": nodes}))
 
-    def find(self, query: str, limit: int) -> bytes:
-        """See `FoundNodes`."""
-        hits, complete = self.search.find(query, limit)
+    def find(
+        self, q: Annotated[str, Query(max_length=200)], limit: Annotated[int, Query(ge=1, le=50)] = 10
+    ) -> Response:
+        """Nodes by a part of their id, or by words of their text."""
+        hits, complete = self.search.find(q, limit)
         nodes = [{"id": hit.id, "snippet": hit.snippet} for hit in hits]
-        return to_json({"nodes": nodes, "complete": complete})
-
-    def routes(self, read: Read) -> list[Route]:
-        """The endpoints of the page; `read` runs what computes in a thread of its own."""
-
-        async def info() -> Response:
-            """What the map is, and its progress."""
-            return json_response(await read(self.info), _NOT_CACHED)
-
-        async def points(version: str = "") -> Response:
-            """The points: x and y as 32-bit floats for all, then colours as 16-bit integers for all."""
-            body, now = await read(self.points)
-            headers = {"x-map-version": now, **(_CACHED if version == now else _NOT_CACHED)}
-            return Response(body, media_type=_BINARY, headers=headers)
-
-        async def ids() -> Response:
-            """The ids of the points, in the same order."""
-            return json_response(await read(self.ids), _NOT_CACHED)
-
-        async def arrivals(after: Annotated[int, Query(ge=0, lt=2**31)] = 0) -> Response:
-            """Nodes that were added, with their points."""
-            return json_response(await read(lambda: self.arrivals(after)), _NOT_CACHED)
-
-        async def deleted() -> Response:
-            """The ids of nodes that are no longer on the map."""
-            return json_response(await read(lambda: to_json(self.engine.deleted())), _NOT_CACHED)
-
-        async def place(request: PlaceQuery) -> Response:
-            """Where vectors would be on the map."""
-            return json_response(await read(lambda: self.place(request)))
-
-        async def find(
-            q: Annotated[str, Query(max_length=200)], limit: Annotated[int, Query(ge=1, le=50)] = 10
-        ) -> Response:
-            """Nodes by a part of their id, or by words of their text."""
-            return json_response(await read(lambda: self.find(q, limit)), _NOT_CACHED)
-
-        return [
-            Route("GET", "/v1/map", info, MapInfo),
-            Route("GET", "/v1/map/ids", ids, list[str | int]),
-            Route("GET", "/v1/map/points", points, {_BINARY: {}}),
-            Route("GET", "/v1/map/arrivals", arrivals, Arrivals),
-            Route("GET", "/v1/map/deleted", deleted, list[str | int]),
-            Route("POST", "/v1/map/place", place, Places),
-            Route("GET", "/v1/search", find, FoundNodes),
-        ]
+        return json_response(to_json({"nodes": nodes, "complete": complete}), _NOT_CACHED)
 
     def _learn(self) -> None:
         """Ask the engine for nodes added since the last time, some at a time."""

@@ -3,10 +3,12 @@
 import contextlib
 import ctypes
 import gc
+import inspect
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
@@ -18,47 +20,31 @@ from fastapi.routing import APIRoute
 from sanne.config import ServeConfig
 from sanne.errors import FieldError
 from sanne.serve.engine.engine import Answer, Engine
+from sanne.serve.http import schemas
 from sanne.serve.http.batching import Kind, Worker
 from sanne.serve.http.errors import Refusal, add_error_handlers
 from sanne.serve.http.guard import Guard, OpenBodies
 from sanne.serve.http.metrics import Measure, Metrics, RouteNames
 from sanne.serve.http.openapi import describe
-from sanne.serve.http.schemas import (
-    NO_CONTROL_CHARACTERS,
-    AddedEdges,
-    Deleted,
-    Edges,
-    Embedded,
-    EmbeddedNodes,
-    ErrorAnswer,
-    Health,
-    KnownNode,
-    NodeContent,
-    Nodes,
-    Ready,
-    Refresh,
-    Refreshed,
-    SimilarNodes,
-    SimilarQuery,
-)
 from sanne.serve.http.work import EmbedRequest, Work, known_json, nodes_json, similar_json, to_json
 from sanne.serve.live.features import NewNode
 
 _READS_WAITING = 256
 
-PathId = Annotated[str, Path(description="A node's id.", min_length=1, json_schema_extra=NO_CONTROL_CHARACTERS)]
+PathId = Annotated[str, Path(description="A node's id.", min_length=1, json_schema_extra=schemas.NO_CONTROL_CHARACTERS)]
 
 
 @dataclass(frozen=True)
 class Route:
-    """An endpoint; `handler` is an async function as FastAPI takes it, and gives a Response.
+    """An endpoint.
 
-    `answer` is the model of its JSON, or a dictionary of other content by media type.
+    `handler` takes parameters as FastAPI reads them and gives a Response; a function that is not async runs in the
+    thread for look-ups. `answer` is the model of its JSON, or a dictionary of other content by media type.
     """
 
     method: str
     path: str
-    handler: Callable[..., Coroutine[Any, Any, Response]]
+    handler: Callable[..., Any]
     answer: Any
 
 
@@ -97,17 +83,17 @@ class Api:
         """All endpoints; the page adds its own."""
         text = {"text/plain": {"schema": {"type": "string"}}}
         return [
-            Route("POST", "/v1/embed", self.embed, EmbeddedNodes),
-            Route("POST", "/v1/nodes", self.add, EmbeddedNodes),
-            Route("GET", "/v1/nodes/{node_id:path}", self.node, KnownNode),
-            Route("PUT", "/v1/nodes/{node_id:path}", self.replace, Embedded),
-            Route("DELETE", "/v1/nodes/{node_id:path}", self.delete, Deleted),
-            Route("POST", "/v1/edges", self.add_edges, AddedEdges),
-            Route("GET", "/v1/similar/{node_id:path}", self.similar, SimilarNodes),
-            Route("POST", "/v1/similar", self.similar_query, SimilarNodes),
-            Route("POST", "/v1/refresh", self.refresh, Refreshed),
-            Route("GET", "/healthz", self.health, Health),
-            Route("GET", "/readyz", self.ready, Ready),
+            Route("POST", "/v1/embed", self.embed, schemas.EmbeddedNodes),
+            Route("POST", "/v1/nodes", self.add, schemas.EmbeddedNodes),
+            Route("GET", "/v1/nodes/{node_id:path}", self.node, schemas.KnownNode),
+            Route("PUT", "/v1/nodes/{node_id:path}", self.replace, schemas.Embedded),
+            Route("DELETE", "/v1/nodes/{node_id:path}", self.delete, schemas.Deleted),
+            Route("POST", "/v1/edges", self.add_edges, schemas.AddedEdges),
+            Route("GET", "/v1/similar/{node_id:path}", self.similar, schemas.SimilarNodes),
+            Route("POST", "/v1/similar", self.similar_query, schemas.SimilarNodes),
+            Route("POST", "/v1/refresh", self.refresh, schemas.Refreshed),
+            Route("GET", "/healthz", self.health, schemas.Health),
+            Route("GET", "/readyz", self.ready, schemas.Ready),
             Route("GET", "/metrics", self.show_metrics, text),
         ]
 
@@ -117,15 +103,15 @@ class Api:
         with contextlib.suppress(Refusal):  # on a machine that is too busy it may wait for too long
             await self.writer.run(self.work.embed, request)
 
-    async def embed(self, request: Nodes) -> Response:
+    async def embed(self, request: schemas.Nodes) -> Response:
         """Vectors of new nodes, from their text or features and their links. Nothing is kept."""
         return await self._embed(request, self.work.embed)
 
-    async def add(self, request: Nodes) -> Response:
+    async def add(self, request: schemas.Nodes) -> Response:
         """Like /v1/embed, but keeps the nodes: from now on they can be linked to, found and walked through."""
         return await self._embed(request, self.work.add)
 
-    async def _embed(self, request: Nodes, kind: Kind) -> Response:
+    async def _embed(self, request: schemas.Nodes, kind: Kind) -> Response:
         self._check_count(len(request.nodes), self.config.max_nodes, "nodes")
         self._check_count(request.explained, self.config.max_similar, "explain")
         self._check_count(request.similar, self.config.max_similar, "similar")
@@ -133,11 +119,11 @@ class Api:
         payload = EmbedRequest(nodes, request.explained, request.similar, nodes_json)
         return json_response(await self.writer.run(kind, payload, len(nodes)))
 
-    async def node(self, node_id: PathId) -> Response:
+    def node(self, node_id: PathId) -> Response:
         """What is known about a node: vector, spread, neighbours, label, text."""
-        return json_response(await self.read(lambda: known_json(self.engine.node(node_id))))
+        return json_response(known_json(self.engine.node(node_id)))
 
-    async def replace(self, node_id: PathId, request: NodeContent) -> Response:
+    async def replace(self, node_id: PathId, request: schemas.NodeContent) -> Response:
         """Change the text or features and the links of an existing node."""
         node = self._new_node(node_id, request, "")
         return json_response(await self.writer.run(self.work.replace, node))
@@ -146,18 +132,18 @@ class Api:
         """Remove a node and its edges."""
         return json_response(await self.writer.run(self.work.delete, node_id))
 
-    async def add_edges(self, request: Edges) -> Response:
+    async def add_edges(self, request: schemas.Edges) -> Response:
         """Add edges between existing nodes. Walks see them at once; /v1/refresh updates the vectors."""
         self._check_count(len(request.edges), self.config.max_nodes, "edges")
         edges = [(edge.src, edge.dst, edge.weight) for edge in request.edges]
         return json_response(await self.writer.run(self.work.edges, edges))
 
-    async def similar(self, node_id: PathId, k: Annotated[int, Query(ge=1)] = 10) -> Response:
+    def similar(self, node_id: PathId, k: Annotated[int, Query(ge=1)] = 10) -> Response:
         """The nodes nearest to a node."""
         self._check_count(k, self.config.max_similar, "k")
-        return json_response(await self.read(lambda: similar_json(self.engine.similar_to(node_id, k))))
+        return json_response(similar_json(self.engine.similar_to(node_id, k)))
 
-    async def similar_query(self, request: SimilarQuery) -> Response:
+    async def similar_query(self, request: schemas.SimilarQuery) -> Response:
         """The nodes nearest to a vector, or to a described node."""
         self._check_count(request.k, self.config.max_similar, "k")
         if request.node is not None:
@@ -169,7 +155,7 @@ class Api:
             raise FieldError("vector", f"{vector.size} numbers, but the model's vectors have {self.engine.dim}")
         return json_response(await self.read(lambda: similar_json(self.engine.similar_to_vector(vector, request.k))))
 
-    async def refresh(self, request: Annotated[Refresh, Body()] = Refresh()) -> Response:  # noqa: B008
+    async def refresh(self, request: Annotated[schemas.Refresh, Body()] = schemas.Refresh()) -> Response:  # noqa: B008
         """Recompute the vectors of nodes near recent changes."""
         done = 0
         while done < request.limit:  # in parts, so that other requests come in between
@@ -205,7 +191,7 @@ class Api:
         """The result of a look-up, in the thread for look-ups."""
         return await self.reader.run(self.work.read, call)
 
-    def _new_node(self, id: str | int, node: NodeContent, field: str) -> NewNode:
+    def _new_node(self, id: str | int, node: schemas.NodeContent, field: str) -> NewNode:
         self._check_count(len(node.links), self.config.max_links, f"{field}.links".lstrip("."))
         return node.to_new_node(id, field, self.engine.feature_width)
 
@@ -268,14 +254,31 @@ def make_app(
 
 def add_routes(app: FastAPI, routes: Iterable[Route]) -> None:
     """Add endpoints to an application that does not run yet."""
-    router = APIRouter(route_class=_JsonRoute)
-    errors: dict[int | str, dict[str, Any]] = {"default": {"model": ErrorAnswer}, 422: {"model": ErrorAnswer}}
+    api, router = app.state.api, APIRouter(route_class=_JsonRoute)
+    errors: dict[int | str, dict[str, Any]] = {
+        "default": {"model": schemas.ErrorAnswer},
+        422: {"model": schemas.ErrorAnswer},
+    }
     for route in routes:
         described: dict[str, Any] = {"response_model": route.answer, "responses": errors}
         if isinstance(route.answer, dict):
             described = {"response_class": Response, "responses": errors | {200: {"content": route.answer}}}
-        router.add_api_route(route.path, route.handler, methods=[route.method], **described)
+        handler = route.handler
+        if not inspect.iscoroutinefunction(handler):
+            handler = _in_thread(api.read, handler)
+        router.add_api_route(route.path, handler, methods=[route.method], **described)
     app.include_router(router)
+
+
+def _in_thread(read: Callable[[Any], Any], handler: Callable[..., Response]) -> Callable[..., Any]:
+    """An async function with the same signature, for FastAPI to inspect."""
+
+    async def run(**parameters: Any) -> Any:
+        return await read(partial(handler, **parameters))
+
+    run.__name__, run.__doc__ = handler.__name__, handler.__doc__
+    run.__signature__ = inspect.signature(handler)  # type: ignore[attr-defined]
+    return run
 
 
 def json_response(body: bytes, headers: dict[str, str] | None = None) -> Response:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Coroutine
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import orjson
@@ -22,6 +23,7 @@ _HTTP_CODES = {
 _TYPES = ("str", "int", "float", "bool")  # how pydantic names the alternatives of a union, besides names of classes
 
 
+@dataclass(eq=False)
 class Refusal(Exception):
     """An answer other than success: what a client is told, and the status that goes with it.
 
@@ -29,23 +31,13 @@ class Refusal(Exception):
     lists the methods that a path accepts.
     """
 
-    def __init__(
-        self,
-        status: int,
-        code: str,
-        message: str,
-        *,
-        field: str | None = None,
-        retry_after: int | None = None,
-        allow: str | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-        self.message = message
-        self.field = field
-        self.retry_after = retry_after
-        self.allow = allow
+    status: int
+    code: str
+    message: str
+    _: KW_ONLY
+    field: str | None = None
+    retry_after: int | None = None
+    allow: str | None = None
 
     def body(self) -> bytes:
         """The JSON of the answer."""

@@ -12,7 +12,7 @@ import numpy as np
 from sanne.seeds import kernel, mix, step, walk_stream
 from sanne.walks.kernels import find_weighted, fraction
 
-_NOWHERE, _BASE, _COPY = 0, 1, 2  # where the first part of a row stands
+_NOWHERE, _BASE, _COPY = 0, 1, 2  # where the first part of a row is
 _STAY = -1
 
 
