@@ -101,7 +101,7 @@ class Api:
         """Compute something, so that the first client does not wait for kernels to be loaded."""
         request = EmbedRequest((NewNode(self._unused_id()),), 1, 1, nodes_json)
         with contextlib.suppress(Refusal):  # on a machine that is too busy it may wait for too long
-            await self.writer.run(self.work.embed, request)
+            await self.writer.run(Kind("warm-up", self.work.embed.run, measured=False), request)
 
     async def embed(self, request: schemas.Nodes) -> Response:
         """Vectors of new nodes, from their text or features and their links. Nothing is kept."""

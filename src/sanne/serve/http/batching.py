@@ -26,6 +26,7 @@ class Kind:
     name: str
     run: Callable[[Sequence[Any]], Sequence[Any]]
     together: bool = True  # whether requests of this kind may share a call of `run`
+    measured: bool = True  # whether its time says how long others will take
 
 
 @dataclass(eq=False)
@@ -165,8 +166,9 @@ class Worker:
             seconds = self._clock() - started
             nodes = sum(job.size for job in batch)
             with self._changed:
-                for pace in (self._paces.setdefault(batch[0].kind, _Pace()), self._all_kinds):
-                    pace.measure(nodes, seconds)
+                if batch[0].kind.measured:
+                    self._paces.setdefault(batch[0].kind, _Pace()).measure(nodes, seconds)
+                    self._all_kinds.measure(nodes, seconds)
                 self._busy_until = 0.0
             self._deliver(batch, results)
             waited = max(started - job.since for job in batch)
