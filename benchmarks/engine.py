@@ -13,7 +13,7 @@ import torch
 
 from sanne.graph.load import load_graph
 from sanne.serve.engine.engine import Engine
-from sanne.serve.engine.nodes import NewNode
+from sanne.serve.live.features import NewNode
 
 ROUNDS = 30
 LINKS = 3

@@ -18,7 +18,6 @@ from sanne.graph.graph import FloatArray, Graph
 from sanne.graph.ids import match_ids
 from sanne.graph.load import load_graph
 from sanne.infer.embed import Embedding, embed, embed_present
-from sanne.infer.similar import most_similar
 from sanne.model.artifact import VECTORS, Artifact, check_model_target
 from sanne.model.card import model_card
 from sanne.train.distributed import is_first_process
@@ -26,6 +25,7 @@ from sanne.train.fit import EpochHook, fit_model
 from sanne.train.loop import Run
 from sanne.train.report import Callback
 from sanne.vectors.files import read_vectors, write_vectors
+from sanne.vectors.search import most_similar
 
 
 class SANNE(BaseEstimator):  # type: ignore[misc]

@@ -22,7 +22,7 @@ DOCS = ROOT / "docs"
 FIRST = DOCS / "start.md"
 PAGES = {str(page.relative_to(ROOT)): page for page in (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))}
 WITH_BLOCKS = [name for name, page in PAGES.items() if page != FIRST and any(block.runs for block in blocks_of(page))]
-ELSEWHERE = {"docs/export.md": "tests/test_export.py"}
+ELSEWHERE = {"docs/export.md": "tests/vectors/test_export.py"}
 SLOW = {
     "README.md": "two fits with the recipe best",
     "docs/serve.md": "a fit of Cora with the recipe best, and a server",

@@ -12,7 +12,8 @@ from sanne.device import one_blas_thread, torch_threads
 from sanne.graph.graph import FloatArray, Graph
 from sanne.model.distil import ClusterDistillation, Teacher, restart_weights, visit_weights
 from sanne.model.model import WalkModel
-from sanne.model.teacher import cluster_centres, smooth, unit
+from sanne.model.teacher import cluster_centres, smooth
+from sanne.vectors.normalise import unit
 from sanne.walks.batches import Batch, WalkStream
 from sanne.walks.sample import WalkSampler
 

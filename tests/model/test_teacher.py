@@ -9,7 +9,8 @@ from planted import planted_graph
 from sanne.config import ObjectiveConfig
 from sanne.graph.graph import Graph
 from sanne.model import teacher
-from sanne.model.teacher import cluster_centres, normalised, smooth, spherical_kmeans, unit
+from sanne.model.teacher import cluster_centres, normalised, smooth, spherical_kmeans
+from sanne.vectors.normalise import unit
 
 
 def dense(graph: Graph, direction: Any = "both") -> np.ndarray[Any, Any]:

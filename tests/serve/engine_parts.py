@@ -9,9 +9,8 @@ import scipy.sparse as sp
 from planted import TINY, planted_graph
 from sanne import SANNE
 from sanne.graph.graph import Graph
-from sanne.serve.engine.answers import Result
-from sanne.serve.engine.engine import Engine
-from sanne.serve.engine.nodes import Answer, NewNode
+from sanne.serve.engine.engine import Answer, Engine, Result
+from sanne.serve.live.features import NewNode, NodeId
 
 PLANTED = planted_graph()
 GROUP = 40  # nodes in each group of the planted graph
@@ -68,6 +67,25 @@ def only(results: list[Result]) -> Answer:
     return result[0]
 
 
+def replace_one(engine: Engine, node: NewNode) -> Answer:
+    (result,) = engine.replace([node])
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def delete_one(engine: Engine, id: NodeId) -> None:
+    (result,) = engine.delete([id])
+    if isinstance(result, Exception):
+        raise result
+
+
+def link(engine: Engine, edges: list[tuple[NodeId, NodeId, float]]) -> None:
+    (result,) = engine.add_edges([edges])
+    if isinstance(result, Exception):
+        raise result
+
+
 def newcomer(number: int, group: int = 1, links: int = 3, **other: Any) -> NewNode:
     """A node with features like those of a group, linked to some of its nodes."""
     stream = np.random.default_rng(number)
@@ -113,11 +131,11 @@ class History:
             assert isinstance(results[0], list)
             self.present += [answer.id for answer in results[0]]
         elif kind == "edges":
-            self._engine.add_edges([(some[0], some[1], 2.5), (some[1], some[2], 1.0)])
+            link(self._engine, [(some[0], some[1], 2.5), (some[1], some[2], 1.0)])
         elif kind == "replace":
-            self._engine.replace(self._node(some[0], links[1:]))
+            replace_one(self._engine, self._node(some[0], links[1:]))
         elif kind == "delete":
-            self._engine.delete(some[0])
+            delete_one(self._engine, some[0])
             self.present.remove(some[0])
         else:
             self._engine.refresh(10)

@@ -3,19 +3,32 @@
 import dataclasses
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from engine_parts import GROUP, add_one, embed_one, graph_of, newcomer, only, rebuilt, save_model
+from engine_parts import (
+    GROUP,
+    add_one,
+    delete_one,
+    embed_one,
+    graph_of,
+    link,
+    newcomer,
+    only,
+    rebuilt,
+    replace_one,
+    save_model,
+)
 
 from sanne.errors import FieldError, NodeExistsError, UnknownNodeError
 from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
 from sanne.model.artifact import Artifact
 from sanne.serve.engine.engine import Engine
-from sanne.serve.engine.nodes import NewNode
+from sanne.serve.live.features import NewNode
 
 GRAPH = graph_of("plain")
 
@@ -33,7 +46,7 @@ def engine(model: Path, tmp_path: Path) -> Iterator[Engine]:
 
 
 def read_all(engine: Engine, graph: Graph) -> Any:
-    return engine._reader.read([engine._answers.asked(number) for number in range(graph.num_nodes)]).vectors
+    return engine._reader.read([engine._read_request(number) for number in range(graph.num_nodes)]).vectors
 
 
 @pytest.mark.parametrize(
@@ -145,7 +158,7 @@ def test_refresh_brings_old_nodes_to_what_embed_gives_on_the_graph_built_anew(en
     for node in nodes:
         add_one(engine, node)
     edges: list[tuple[str, str]] = [("p5", "p119"), ("p5", "new1"), ("p7", "p90")]
-    engine.add_edges([(source, target, 1.0) for source, target in edges])
+    link(engine, [(source, target, 1.0) for source, target in edges])
     assert engine.node("p5").stale
     waiting = engine.statistics()["stale"]
     assert engine.refresh(4) == 4
@@ -162,7 +175,7 @@ def test_refresh_brings_old_nodes_to_what_embed_gives_on_the_graph_built_anew(en
 
 
 def test_refreshed_vectors_are_still_there_after_a_restart(engine: Engine, model: Path, tmp_path: Path) -> None:
-    engine.add_edges([("p5", "p119", 1.0)])
+    link(engine, [("p5", "p119", 1.0)])
     engine.refresh(1)
     fresh = engine.node("p5") if not engine.node("p5").stale else engine.node("p119")
     statistics = engine.statistics()
@@ -177,14 +190,14 @@ def test_refreshed_vectors_are_still_there_after_a_restart(engine: Engine, model
 def test_a_replaced_node_is_read_by_its_new_links_and_attributes(engine: Engine) -> None:
     add_one(engine, newcomer(0, group=0))
     moved = dataclasses.replace(newcomer(1, group=2), id="new0")
-    answer = engine.replace(moved)
+    answer = replace_one(engine, moved)
     info = engine.node("new0")
     np.testing.assert_array_equal(info.vector, answer.vector)
     assert sorted(info.neighbours) == sorted(moved.links)
     assert not info.stale
     expected = embed_one(engine, dataclasses.replace(moved, id="twin"))
     assert np.linalg.norm(answer.vector - expected.vector) < 5 * (answer.spread + expected.spread)
-    engine.replace(NewNode("p3", links=(("p100", 1.0),)))  # a node of the base
+    replace_one(engine, NewNode("p3", links=(("p100", 1.0),)))  # a node of the base
     assert engine.node("p3").neighbours == [("p100", 1.0)]
     assert "p3" in [name for name, _ in engine.node("p100").neighbours]
     assert engine.node("p3").label == 0
@@ -194,7 +207,7 @@ def test_a_replacement_that_fails_changes_nothing(engine: Engine) -> None:
     info, statistics = engine.node("p3"), engine.statistics()
     neighbour = engine.node(info.neighbours[0][0])
     with pytest.raises(FieldError, match="too large"):
-        engine.replace(NewNode("p3", features=np.full(12, 1e30, np.float32), links=(("p100", 1.0),)))
+        replace_one(engine, NewNode("p3", features=np.full(12, 1e30, np.float32), links=(("p100", 1.0),)))
     after = engine.node("p3")
     assert (after.neighbours, after.stale) == (info.neighbours, False)
     assert engine.node(neighbour.id).neighbours == neighbour.neighbours
@@ -205,8 +218,8 @@ def test_a_replacement_that_fails_changes_nothing(engine: Engine) -> None:
 def test_a_deleted_node_is_gone_and_its_id_is_free(engine: Engine) -> None:
     nearest = engine.similar_to("p3", 1)[0][0]
     neighbour = engine.node("p3").neighbours[0][0]
-    engine.delete("p3")
-    for ask in (engine.node, engine.delete, lambda node_id: engine.similar_to(node_id, 3)):
+    delete_one(engine, "p3")
+    for ask in (engine.node, partial(delete_one, engine), lambda node_id: engine.similar_to(node_id, 3)):
         with pytest.raises(UnknownNodeError, match="'p3'"):
             ask("p3")
     assert "p3" not in [name for name, _ in engine.node(neighbour).neighbours]
@@ -270,17 +283,17 @@ def test_edges_are_checked_before_any_is_added(engine: Engine) -> None:
     edges = engine.statistics()["edges"]
     for wrong, field in ((("p1", "x", 1.0), "edges[1].dst"), (("x", "p1", 1.0), "edges[1].src")):
         with pytest.raises(FieldError) as raised:
-            engine.add_edges([("p0", "p119", 1.0), wrong])
+            link(engine, [("p0", "p119", 1.0), wrong])
         assert raised.value.field == field
-    engine.add_edges([("p0", "p0", 1.0)])  # a self-loop is no edge, as everywhere in sanne
+    link(engine, [("p0", "p0", 1.0)])  # a self-loop is no edge, as everywhere in sanne
     assert engine.statistics()["edges"] == edges
-    engine.add_edges([("p0", "p119", 1.0), ("p119", "p0", 1.0)])
+    link(engine, [("p0", "p119", 1.0), ("p119", "p0", 1.0)])
     assert engine.statistics()["edges"] == edges + 1
 
 
 def test_a_node_that_is_not_there_cannot_be_replaced(engine: Engine) -> None:
     with pytest.raises(UnknownNodeError):
-        engine.replace(NewNode("nobody"))
+        replace_one(engine, NewNode("nobody"))
 
 
 @pytest.mark.parametrize("kind", ["plain", "text", "bare", "directed"])
@@ -359,7 +372,7 @@ def test_without_attributes_links_are_the_features(tmp_path: Path) -> None:
     assert engine.reads == "links"
     node = NewNode("new", links=(("p3", 1.0), ("p4", 1.0)))
     add_one(engine, node)
-    engine.add_edges([("p5", "p60", 1.0)])
+    link(engine, [("p5", "p60", 1.0)])
     engine.refresh()
     expected = embed(Artifact.read(folder), rebuilt(graph, [node], [("p5", "p60")]), progress=False).vectors
     for row in (3, 4, 5, 60):

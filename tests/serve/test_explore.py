@@ -100,6 +100,22 @@ def test_what_is_wrong_is_named(client: httpx.Client, method: str, path: str, bo
     assert answer.json()["error"]["field"] == field
 
 
+def test_every_file_of_the_page_has_the_same_headers_and_is_checked_for_changes(client: httpx.Client) -> None:
+    for path in ("/", "/page/main.js", "/page/page.css", "/page/icon.svg"):
+        answer = client.get(path)
+        again = client.get(path, headers={"If-None-Match": answer.headers["etag"]})
+        assert (answer.status_code, again.status_code) == (200, 304)
+        for headers in (answer.headers, again.headers):
+            assert "default-src 'none'" in headers["content-security-policy"]
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["referrer-policy"] == "no-referrer"
+            assert headers["cache-control"] == "no-cache"
+    for path in ("/page/", "/page", "/page/nothing.js", "/page/..%2froutes.py", "/page/%2e%2e/routes.py"):
+        missing = client.get(path)
+        assert missing.status_code == 404
+        assert missing.json()["error"]["code"] == "no_such_path"
+
+
 def test_the_page_needs_no_token_but_the_map_does(model: Any, tmp_path: Any) -> None:
     with (
         RunningServer(model, tmp_path / "store", token="sesame") as server,

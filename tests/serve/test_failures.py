@@ -3,7 +3,7 @@
 import pytest
 
 from sanne.errors import StoreError
-from sanne.serve.http.failures import refusal_of
+from sanne.serve.http.errors import refusal_of
 
 
 def test_paths_of_the_store_go_to_the_log_and_not_to_clients(caplog: pytest.LogCaptureFixture) -> None:

@@ -5,7 +5,7 @@ import sys
 
 PROGRAM = """
 from pathlib import Path
-from sanne.serve.http.memory import give_back
+from sanne.serve.http.app import release_memory
 
 def held():
     return int(Path("/proc/self/status").read_text().partition("VmRSS:")[2].split()[0]) * 1024
@@ -14,7 +14,7 @@ blocks = [bytes(2000) for _ in range(50_000)]  # 100 MB in small pieces, with so
 stays = [bytes(2000) for _ in range(100)]
 peak = held()
 blocks.clear()
-give_back()
+release_memory()
 print(peak - held())
 """
 

@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engine_parts import add_one, graph_of, save_model
+from engine_parts import add_one, delete_one, graph_of, replace_one, save_model
 
 from sanne.graph.folder.store import open_graph, save_graph
 from sanne.graph.graph import Graph
 from sanne.serve.engine.engine import Engine
-from sanne.serve.engine.nodes import NewNode
+from sanne.serve.engine.state import TextChanges
 from sanne.serve.explorer.routes import Explorer
-from sanne.serve.explorer.search import NodeSearch, Since
+from sanne.serve.explorer.search import NodeSearch
+from sanne.serve.live.features import NewNode
 
 TEXTS = ["Walks on graphs", "Genes and CELLS in Zürich", "Prices of cells on the market", ""]
 
@@ -67,8 +68,8 @@ def test_the_snippet_is_around_the_word() -> None:
 
 
 def test_newcomers_are_found_and_the_latest_first() -> None:
-    since = Since([("new-1", "Cells again"), ("new-2", None)])
-    search = NodeSearch(graph(["a", "b", "c", "d"], TEXTS), lambda: since)
+    changes = TextChanges([("new-1", "Cells again"), ("new-2", None)])
+    search = NodeSearch(graph(["a", "b", "c", "d"], TEXTS), lambda: changes)
     assert found(search, "cells") == ["new-1", "b", "c"]
     assert found(search, "new") == ["new-2", "new-1"]
 
@@ -79,23 +80,23 @@ def test_deleted_nodes_and_old_texts_are_not_found(tmp_path: Path) -> None:
     explorer = Explorer(engine, texts, tmp_path / "store")
 
     def ids(query: str) -> list[Any]:
-        return [node["id"] for node in json.loads(explorer.find(query, 50))["nodes"]]
+        return [node["id"] for node in json.loads(explorer.find(query, 50).body)["nodes"]]
 
     add_one(engine, NewNode("new-1", text="needle one", links=(("p1", 1.0),)))
     add_one(engine, NewNode("new-2", text="needle two", links=(("p1", 1.0),)))
     assert ids("needle") == ["new-2", "new-1"]
-    engine.delete("new-2")
-    engine.replace(NewNode("new-1", text="thread"))
+    delete_one(engine, "new-2")
+    replace_one(engine, NewNode("new-1", text="thread"))
     assert ids("needle") == ids("new-2") == []
     assert ids("thread") == ids("new-1") == ["new-1"]
 
     word = str(texts.texts[5]).split()[0]
     assert {"p5"} <= set(ids(word)) <= {f"p{row}" for row in range(120)}
-    engine.replace(NewNode("p5", text="needle three"))
+    replace_one(engine, NewNode("p5", text="needle three"))
     assert "p5" not in ids(word)
     assert ids("needle") == ["p5"]
     assert ids("p5")[0] == "p5"
-    engine.delete("p5")
+    delete_one(engine, "p5")
     assert "p5" not in ids("p5")
     assert ids("needle") == []
     add_one(engine, NewNode("p5", text="needle four"))

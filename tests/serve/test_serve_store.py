@@ -16,14 +16,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from engine_parts import History, add_one, graph_of, newcomer, rebuilt, same_state, save_model
+from engine_parts import (
+    History,
+    add_one,
+    delete_one,
+    graph_of,
+    link,
+    newcomer,
+    rebuilt,
+    replace_one,
+    same_state,
+    save_model,
+)
 
 from sanne.errors import FieldError, StoreError, UnknownNodeError
 from sanne.graph.graph import Graph
 from sanne.serve.engine.engine import Engine
-from sanne.serve.engine.nodes import NewNode
+from sanne.serve.live.features import NewNode
 from sanne.serve.store import index as search_index
-from sanne.serve.store import journal
+from sanne.serve.store import journal, store
 from sanne.serve.store.store import graph_digest
 
 GRAPH = graph_of("plain")
@@ -97,11 +108,11 @@ def test_a_random_history_ends_in_the_same_state_after_a_restart(model: Path, tm
             engine.add([pair, [newcomer(number, links=0)]], explain=[0, 0], similar=[0, 0])
             present += [f"n{number}", f"m{number}", f"new{number}"]
         elif kind == "edges":
-            engine.add_edges([(some[0][0], some[1][0], 2.5), (some[1][0], some[2][0], 1.0)])
+            link(engine, [(some[0][0], some[1][0], 2.5), (some[1][0], some[2][0], 1.0)])
         elif kind == "replace":
-            engine.replace(NewNode(some[0][0], features=GRAPH.features[number], links=tuple(some[1:])))
+            replace_one(engine, NewNode(some[0][0], features=GRAPH.features[number], links=tuple(some[1:])))
         elif kind == "delete":
-            engine.delete(some[0][0])
+            delete_one(engine, some[0][0])
             present.remove(some[0][0])
         else:
             engine.refresh(10)
@@ -114,7 +125,7 @@ def test_a_random_history_ends_in_the_same_state_after_a_restart(model: Path, tm
         assert (before.neighbours, before.stale, before.added) == (after.neighbours, after.stale, after.added)
         np.testing.assert_array_equal(before.vector, after.vector)
     assert isinstance(fresh, list)
-    again.delete("new999")
+    delete_one(again, "new999")
     once_more = again.add([[newcomer(999)]], explain=[5], similar=[5])[0]
     assert isinstance(once_more, list)
     np.testing.assert_array_equal(once_more[0].vector, fresh[0].vector)
@@ -141,9 +152,9 @@ def test_what_could_not_be_written_was_not_done(model: Path, tmp_path: Path) -> 
     statistics, before = engine.statistics(), engine.node("p3")
     changes: list[Callable[[], object]] = [
         lambda: engine.add([[newcomer(2)]], explain=[0], similar=[0]),
-        lambda: engine.replace(NewNode("p3", links=(("p100", 1.0),))),
-        lambda: engine.delete("new1"),
-        lambda: engine.add_edges([("p0", "p119", 1.0)]),
+        lambda: replace_one(engine, NewNode("p3", links=(("p100", 1.0),))),
+        lambda: delete_one(engine, "new1"),
+        lambda: link(engine, [("p0", "p119", 1.0)]),
     ]
     for change in changes:
         with no_room_for_files(), pytest.raises(StoreError, match="cannot be written"):
@@ -175,6 +186,50 @@ def test_many_requests_are_one_transaction_that_is_synchronised(model: Path, tmp
     engine.close()
 
 
+def test_changes_that_wait_together_are_one_transaction(model: Path, tmp_path: Path) -> None:
+    """And lead to the same state as one by one, also after a restart."""
+    together, in_turn = (Engine.open(model, GRAPH, tmp_path / name) for name in ("together", "in turn"))
+    commands: list[str] = []
+    together._store.journal._database.set_trace_callback(commands.append)
+    nodes = [dataclasses.replace(newcomer(i), id=f"p{i % 6}", links=((f"p{(i + 1) % 6}", 1.0),)) for i in range(8)]
+    edges: list[list[tuple[str | int, str | int, float]]] = [[("p0", f"p{100 + i}", 2.0)] for i in range(5)]
+    together.replace([*nodes, NewNode("nobody"), NewNode("p9", text="not read")])
+    assert commands.count("COMMIT") == 1
+    answers = together.add_edges([*edges, [("p0", "p1", 1.0), ("p0", "nobody", 1.0)]])
+    assert commands.count("COMMIT") == 2
+    assert answers[:5] == [1] * 5
+    assert isinstance(answers[5], FieldError)
+    deleted = together.delete(["p3", "p4", "p3"])
+    assert commands.count("COMMIT") == 3
+    assert deleted[:2] == ["p3", "p4"]
+    assert isinstance(deleted[2], UnknownNodeError)
+    for node in nodes:
+        replace_one(in_turn, node)
+    for some in edges:
+        link(in_turn, some)
+    for name in ("p3", "p4"):
+        delete_one(in_turn, name)
+    present = [f"p{i}" for i in range(120) if i not in (3, 4)]
+    same_state(together, in_turn, present)
+    together.close()
+    in_turn.close()
+    again = Engine.open(model, GRAPH, tmp_path / "together")
+    same_state(again, in_turn, present)
+    again.close()
+
+
+def test_replacements_that_cannot_be_written_together_are_all_undone(model: Path, tmp_path: Path) -> None:
+    engine, untouched = (Engine.open(model, GRAPH, tmp_path / name) for name in ("store", "untouched"))
+    for other in (engine, untouched):
+        link(other, [("p1", "p60", 1.0)])
+    nodes = [NewNode(f"p{i}", links=((f"p{i + 1}", 1.0), ("p100", 1.0))) for i in range(4)]
+    with no_room_for_files(), pytest.raises(StoreError, match="cannot be written"):
+        engine.replace(nodes)
+    same_state(engine, untouched, [f"p{i}" for i in range(120)])
+    engine.close()
+    untouched.close()
+
+
 def files_size(store: Path) -> int:
     return sum(path.stat().st_size for path in store.glob("journal.sqlite*"))
 
@@ -186,7 +241,7 @@ def test_a_thousand_replacements_of_a_node_take_no_more_room_than_some(
     engine = Engine.open(model, GRAPH, tmp_path / "store")
     sizes = []
     for number in range(1000):
-        engine.replace(dataclasses.replace(newcomer(number), id="p3"))
+        replace_one(engine, dataclasses.replace(newcomer(number), id="p3"))
         sizes.append(files_size(tmp_path / "store"))
     assert max(sizes[200:]) <= 1.2 * max(sizes[:200])
     before, statistics = engine.node("p3"), engine.statistics()
@@ -210,7 +265,7 @@ def test_a_journal_without_dead_entries_is_left_alone(
     assert engine.statistics()["journal_rows"] == 30
     for number in range(30, 60):
         add_one(engine, newcomer(number))
-        engine.delete(f"new{number}")
+        delete_one(engine, f"new{number}")
     assert engine.statistics()["journal_rows"] < 60  # 30 nodes, where 90 things happened
     engine.close()
 
@@ -278,7 +333,7 @@ def test_a_compaction_that_fails_loses_nothing(
     monkeypatch.setattr(engine._state, "as_entries", breaks_off)
     monkeypatch.setattr(engine._store.journal, "_next_look", 1)
     monkeypatch.setattr(journal.Journal, "is_half_dead", lambda self: True)
-    engine.add_edges([("p0", "p119", 1.0)] if {"p0", "p119"} <= set(history.present) else [])
+    link(engine, [("p0", "p119", 1.0)] if {"p0", "p119"} <= set(history.present) else [])
     assert "not compacted" in caplog.text
     assert engine.statistics()["journal_rows"] == rows + 1
     monkeypatch.undo()
@@ -308,7 +363,7 @@ def test_a_second_server_is_refused_until_the_first_is_gone(model: Path, tmp_pat
         Engine.open(model, GRAPH, tmp_path / "store")
     first.close()
     with pytest.raises(StoreError, match="closed"):
-        first.delete("p1")
+        delete_one(first, "p1")
     Engine.open(model, GRAPH, tmp_path / "store").close()
 
 
@@ -407,13 +462,44 @@ def test_a_store_of_the_first_version_is_refused_with_what_to_do(model: Path, tm
         Engine.open(model, GRAPH, tmp_path / "store")
 
 
-def test_making_a_store_can_be_interrupted(model: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", ["_save", "Journal", "_check_header"])
+def test_creating_a_store_can_be_interrupted(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def interrupted(*arguments: object, **named: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, contextlib.suppress(KeyboardInterrupt):
+        patch.setattr(store, step, interrupted)
+        Engine.open(model, GRAPH, tmp_path / "store").close()
     engine = Engine.open(model, GRAPH, tmp_path / "store")
     add_one(engine, newcomer(1))
     engine.close()
-    (tmp_path / "store" / "store.json").unlink()  # written last: without it, the rest is the beginning of a store
+    assert not (tmp_path / "store" / "unfinished").exists()
+
+
+@pytest.mark.parametrize("name", ["vectors.npy", "spread.npy", "journal.sqlite", "map", "search.json"])
+def test_files_of_others_are_never_overwritten(model: Path, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "results"
+    folder.mkdir()
+    (folder / name).write_text("the only copy")
+    with pytest.raises(StoreError, match=name):
+        Engine.open(model, GRAPH, folder)
+    assert [path.name for path in folder.iterdir()] == [name]
+    assert (folder / name).read_text() == "the only copy"
+
+
+def test_a_store_that_lost_its_header_is_refused_and_left_as_it_is(model: Path, tmp_path: Path) -> None:
+    engine = Engine.open(model, GRAPH, tmp_path / "store")
+    add_one(engine, newcomer(1))
+    engine.close()
+    header = (tmp_path / "store" / "store.json").read_text()
+    (tmp_path / "store" / "store.json").unlink()
+    with pytest.raises(StoreError, match="no store"):
+        Engine.open(model, GRAPH, tmp_path / "store")
+    (tmp_path / "store" / "store.json").write_text(header)
     again = Engine.open(model, GRAPH, tmp_path / "store")
-    assert again.statistics()["added"] == 0
+    assert again.statistics()["added"] == 1
     again.close()
 
 
@@ -435,7 +521,7 @@ def test_the_digest_of_a_graph_sees_ids_edges_and_weights() -> None:
 def test_bad_edges_leave_no_row(model: Path, tmp_path: Path) -> None:
     engine = Engine.open(model, GRAPH, tmp_path / "store")
     with pytest.raises(FieldError):
-        engine.add_edges([("p1", "p2", 1.0), ("p1", "nobody", 1.0)])
+        link(engine, [("p1", "p2", 1.0), ("p1", "nobody", 1.0)])
     assert engine.statistics()["journal_rows"] == 0
     engine.close()
 
@@ -448,11 +534,11 @@ def test_a_search_index_is_not_used_after_a_compaction(
     engine = Engine.open(model, GRAPH, tmp_path / "store")
     for number in range(4):
         add_one(engine, newcomer(number))
-    engine._keeper._making.result()  # type: ignore[union-attr]
+    engine._store.keeper._making.result()  # type: ignore[union-attr]
     for number in range(55):
         add_one(engine, newcomer(number + 100))  # the index is made again, with these
-    engine._keeper._making.result()  # type: ignore[union-attr]
-    engine.delete("new0")
+    engine._store.keeper._making.result()  # type: ignore[union-attr]
+    delete_one(engine, "new0")
     store = engine._store.journal
     store.rewrite(engine._state.as_entries(store.features_finder()))
     engine.close()

@@ -1,6 +1,5 @@
 """Nearest vectors: exact in memory, and through an index that is never asked about what it does not know."""
 
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +48,7 @@ def test_an_index_finds_nearly_all_and_what_changed_is_compared_one_by_one(
     monkeypatch.setattr(search_index, "EXACT_ROWS", 1000)
     rows = some(3000, 1)
     vectors = LiveVectors(rows.copy(), np.zeros(3000, np.float32))
-    keeper = IndexKeeper(tmp_path, vectors, threading.RLock())
+    keeper = IndexKeeper(tmp_path, vectors)
     keeper.look(journal_end=0)
     keeper.close()
     assert vectors.index is not None
@@ -65,7 +64,7 @@ def test_an_index_finds_nearly_all_and_what_changed_is_compared_one_by_one(
     check_nearly_exact(vectors, now, alive)
 
     again = LiveVectors(rows.copy(), np.zeros(3000, np.float32))  # a restart: the index on disk, then what is newer
-    keeper = IndexKeeper(tmp_path, again, threading.RLock())
+    keeper = IndexKeeper(tmp_path, again)
     keeper.restore()
     assert again.num_newer == 0
     again.add(now[3000:], np.zeros(50, np.float32))

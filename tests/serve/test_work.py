@@ -9,9 +9,9 @@ import pytest
 from engine_parts import graph_of, save_model
 
 from sanne.errors import UnknownNodeError
-from sanne.serve.engine.engine import Engine
-from sanne.serve.engine.nodes import Answer, NewNode
-from sanne.serve.http.work import Described, Work, known_json, nodes_json
+from sanne.serve.engine.engine import Answer, Engine
+from sanne.serve.http.work import EmbedRequest, Work, known_json, nodes_json
+from sanne.serve.live.features import NewNode
 
 GRAPH = graph_of("integer")
 FIRST = int(GRAPH.node_ids[0])
@@ -30,8 +30,8 @@ def engine(model: Path, tmp_path: Path) -> Iterator[Engine]:
     engine.close()
 
 
-def asking(id: str | int, to_json: Any = nodes_json) -> Described:
-    return Described((NewNode(id, links=((FIRST, 1.0),)),), 3, 200, to_json)
+def asking(id: str | int, to_json: Any = nodes_json) -> EmbedRequest:
+    return EmbedRequest((NewNode(id, links=((FIRST, 1.0),)),), 3, 200, to_json)
 
 
 def unwritable(answers: list[Answer]) -> bytes:
@@ -74,14 +74,14 @@ def test_an_answer_that_cannot_be_written_is_nobody_elses_failure(engine: Engine
 
 
 def test_a_node_that_cannot_be_read_is_nobody_elses_failure(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    read = engine._answers.answer
+    read = engine._answer
 
     def fails_for_1001(checked: Any, explain: Any, similar: Any) -> Any:
         if any(node.id == 1001 for group in checked for node in group.nodes):
             raise MemoryError
         return read(checked, explain, similar)
 
-    monkeypatch.setattr(engine._answers, "answer", fails_for_1001)
+    monkeypatch.setattr(engine, "_answer", fails_for_1001)
     fine, failed, also_fine = Work(engine).add.run([asking(1000), asking(1001), asking(1002)])
     assert isinstance(failed, MemoryError)
     assert [orjson.loads(answer)["nodes"][0]["id"] for answer in (fine, also_fine)] == [1000, 1002]

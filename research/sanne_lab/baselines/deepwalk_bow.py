@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from sanne.graph.graph import FloatArray, Graph, IntArray
-from sanne.model.teacher import unit
+from sanne.vectors.normalise import unit
 from sanne_lab.baselines.bag_of_words import BagOfWords
 from sanne_lab.baselines.deepwalk import DeepWalk
 from sanne_lab.baselines.interface import Snapshot, kept

@@ -7,8 +7,8 @@ import numpy as np
 
 from sanne.errors import InputError
 from sanne.graph.graph import Adjacency, FloatArray, Graph
-from sanne.model.teacher import unit
 from sanne.seeds import derived_seed, numpy_stream
+from sanne.vectors.normalise import unit
 from sanne_lab.baselines.fast_kernel import fast_kernel
 from sanne_lab.baselines.interface import Snapshot
 from sanne_lab.baselines.negative_sampling import noise_table, pair_step

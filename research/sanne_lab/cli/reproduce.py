@@ -115,7 +115,8 @@ def figure2(
     as_json: Json = False,
 ) -> None:
     """The vectors of one split as t-SNE maps, transductive and inductive side by side."""
-    from sanne.draw.plot import matplotlib_figure, tsne_package
+    from sanne.draw.plot import matplotlib_figure
+    from sanne.draw.reduce import tsne_package
     from sanne_lab.experiments import figure2 as figure
 
     matplotlib_figure(), tsne_package()  # a missing package is reported before anything is trained

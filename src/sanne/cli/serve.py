@@ -41,8 +41,7 @@ def serve(
     """Answer requests for vectors of new nodes, and keep the nodes that stay. SANNE_TOKEN sets a bearer token."""
     os.environ.setdefault("LANCE_LOG", "error")  # before the store is imported: a new one is nothing to warn of
     try:
-        from sanne.serve.explorer.pages import add_page
-        from sanne.serve.explorer.routes import Explorer
+        from sanne.serve.explorer.routes import Explorer, add_page
         from sanne.serve.http.app import make_app
         from sanne.serve.http.run import bind, is_loopback, loopback_names, run_app, url_of
     except ModuleNotFoundError as error:

@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from sanne.draw.reduce import FEWEST, PrincipalAxes, first_two, tsne_package, tsne_points
 from sanne.errors import InputError, MissingExtraError
 from sanne.evaluate.labels import has_label
 from sanne.files.atomic import check_target, replaced_file
-from sanne.seeds import derived_seed
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ PALETTE = (
     "#B5A400", "#332288", "#AA4466", "#7A5C3E", "#88B04B", "#5E5E5E",
 )  # fmt: skip
 PLAIN, NO_LABEL, INK, SOFT_INK, PAPER = "#0072B2", "#C9CDD2", "#1F2430", "#5A6270", "#FFFFFF"
-_FEW, _TSNE_AT_MOST = 10, 100_000  # points: below, t-SNE has no neighbourhoods; above, it takes too long
+_TSNE_AT_MOST = 100_000  # points; above, it takes too long
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,35 +99,15 @@ def plot_map(
 
 def map_points(vectors: Points, method: Literal["tsne", "pca"], seed: int = 0) -> Points:
     """Two coordinates for each vector's direction; the same for the same seed."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    directions = vectors / np.where(lengths > 0, lengths, 1)
-    reduced = _principal(directions, 2 if method == "pca" else 50)
-    if method == "pca" or np.ptp(reduced) < 1e-9:  # t-SNE cannot tell apart what is all alike
-        return reduced[:, :2]
-    tsne = tsne_package().TSNE(
-        perplexity=min(30.0, (len(vectors) - 1) / 3),
-        initialization="pca",
-        random_state=derived_seed(seed, "plot") % 2**31,
-        theta=0.8,  # twice as fast as 0.5, and the eye sees no difference
-        n_jobs=1,  # with more, the sums change with the order of work
-    )
-    return np.asarray(tsne.fit(reduced), np.float64)
-
-
-def _principal(vectors: Points, count: int) -> Points:
-    """Coordinates on the first principal axes, with signs that do not depend on the solver."""
-    centred = vectors - vectors.mean(axis=0)
-    axes = np.linalg.eigh(centred.T @ centred)[1]
-    axes = axes[:, ::-1][:, :count]
-    axes = axes * np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1, 1)
-    points = centred @ axes
-    return np.asarray(np.pad(points, ((0, 0), (0, max(0, 2 - points.shape[1])))))
+    if method == "pca":
+        return first_two(PrincipalAxes.of(vectors, 2)(vectors))
+    return tsne_points(PrincipalAxes.of(vectors)(vectors), seed)
 
 
 def _chosen_method(method: str, count: int) -> Literal["tsne", "pca"]:
     if method not in ("auto", "tsne", "pca"):
         raise InputError(f"unknown method {method!r}: choose auto, tsne or pca")
-    if method == "pca" or count < _FEW:
+    if method == "pca" or count < FEWEST:
         return "pca"
     if method == "auto" and count > _TSNE_AT_MOST:
         logger.info("PCA, since t-SNE of %d points takes long; ask for method 'tsne' to have it", count)
@@ -197,15 +177,6 @@ def matplotlib_figure() -> Any:
     except ImportError:
         raise MissingExtraError("matplotlib", "plot", "a picture of the map") from None
     return Figure
-
-
-def tsne_package() -> Any:
-    """openTSNE, if it is installed."""
-    try:
-        import openTSNE
-    except ImportError:
-        raise MissingExtraError("openTSNE", "plot", "a t-SNE map") from None
-    return openTSNE
 
 
 def _plotly() -> Any:

@@ -13,6 +13,7 @@ from sanne.errors import InputError
 from sanne.evaluate.labels import has_label
 from sanne.evaluate.logistic import calm_threads
 from sanne.seeds import derived_seed
+from sanne.vectors.normalise import unit
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,7 @@ def find_communities(
 ) -> npt.NDArray[np.int64]:
     """The community 0..k-1 of each vector: k-means of the directions, the best of several starts."""
     rows = np.asarray(vectors, np.float64)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    directions = rows / np.where(lengths > 0, lengths, 1)
+    directions = unit(rows)
     distinct = len(np.unique(directions, axis=0)) if num_communities > 1 else 1
     means = KMeans(
         min(num_communities, distinct), n_init=num_starts, random_state=derived_seed(seed, "cluster") % 2**31

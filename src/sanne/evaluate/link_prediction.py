@@ -11,6 +11,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from sanne.errors import InputError
 from sanne.evaluate.logistic import calm_threads, fit_one_vs_rest
+from sanne.vectors.normalise import unit
 
 Similarity = Literal["cosine", "dot"]
 _PAIRS_AT_ONCE = 100_000
@@ -56,8 +57,7 @@ def score_links(
     if edges.ndim != 2 or (rivals.ndim == 3 and len(rivals) != len(edges)):
         raise InputError(f"positives of shape {edges.shape} do not fit negatives of shape {rivals.shape}")
     if similarity == "cosine":
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        rows = rows / np.where(lengths > 0, lengths, 1)
+        rows = unit(rows)
     elif similarity != "dot":
         raise InputError(f"unknown similarity {similarity!r}: choose cosine or dot")
     weighted = rows if weights is None else rows * np.asarray(weights, np.float64)

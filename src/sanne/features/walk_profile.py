@@ -21,6 +21,7 @@ from sklearn.utils.extmath import randomized_svd
 from sanne.errors import InputError
 from sanne.graph.graph import FloatArray
 from sanne.seeds import derived_seed, numpy_stream
+from sanne.vectors.normalise import unit
 
 _RANK = 128  # eigenvectors
 _STEPS = 5  # the longest walk
@@ -71,10 +72,7 @@ class WalkProfile:
 
     def transform(self, links: Any) -> FloatArray:
         """Vectors of length one, (nodes, width); `links` (nodes, known nodes) are 0 or 1."""
-        vectors = np.concatenate([rows @ self._components for rows in self._rows(links)])
-        length = np.linalg.norm(vectors, axis=1, keepdims=True)
-        result: FloatArray = (vectors / np.maximum(length, 1e-12)).astype(np.float32)
-        return result
+        return unit(np.concatenate([rows @ self._components for rows in self._rows(links)])).astype(np.float32)
 
     def _rows(self, links: Any) -> Iterator[npt.NDArray[np.float32]]:
         """Logarithms of how often walks come to the landmarks, against chance, some nodes at a time."""

@@ -3,12 +3,12 @@
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import scipy.sparse as sp
 
 from sanne.config import ObjectiveConfig
 from sanne.graph.graph import Adjacency, FloatArray
 from sanne.seeds import numpy_stream
+from sanne.vectors.normalise import unit
 
 _FIT_ROWS = 50_000  # rows that k-means is fitted on, at most
 _ITERATIONS = 25
@@ -75,10 +75,3 @@ def _spread_out(rows: FloatArray, count: int, stream: np.random.Generator) -> Fl
         chosen.append(pick)
         distance = np.minimum(distance, 1.0 - rows @ rows[pick])
     return rows[chosen].copy()
-
-
-def unit(rows: npt.NDArray[np.float32]) -> FloatArray:
-    """Rows scaled to length one; zero rows stay zero."""
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
-    scaled: FloatArray = (rows / np.maximum(length, 1e-12)).astype(np.float32)
-    return scaled

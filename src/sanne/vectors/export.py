@@ -21,10 +21,10 @@ from sanne.errors import InputError, MissingExtraError, ModelFolderError
 from sanne.files.atomic import check_target, replaced_file, replaced_folder
 from sanne.graph.readers.columns import is_numeric
 from sanne.graph.readers.typed_tables import open_parquet
-from sanne.infer.similar import unit_rows
 from sanne.model.artifact import VECTORS, Artifact
 from sanne.vectors.files import VectorWriter, check_output
 from sanne.vectors.formats import MARKER, Vectors, check_ids_path, id_lines, ids_path, is_marked, vectors_table
+from sanne.vectors.normalise import unit
 
 Target = Literal["parquet", "npy", "word2vec", "lancedb", "faiss"]
 
@@ -167,7 +167,7 @@ def _write_faiss(path: Path, out: Path, dim: int) -> None:
         with ids_part.open("w", encoding="utf-8") as names:
             for rows in _parts(path, dim):
                 names.writelines(id_lines(rows.node_ids))
-                index.add(np.ascontiguousarray(unit_rows(rows.vectors)))
+                index.add(np.ascontiguousarray(unit(rows.vectors)))
         faiss.write_index(index, str(part))
 
 

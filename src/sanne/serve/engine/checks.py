@@ -1,45 +1,65 @@
-"""What only the model and the graph can tell about a request: ids that are taken or unknown, features that do not fit.
+"""Checks that need the model and the graph: ids that exist or do not, attributes that the model does not read.
 
-Everything else was checked where the request came in (`requests.py`), and is only asserted here.
+Everything else was checked where the request came in (`http/schemas.py`) and is only asserted here.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
-from sanne.errors import FieldError, NodeExistsError
+from sanne.errors import FieldError, NodeExistsError, SanneError
 from sanne.graph.graph import FloatArray
 from sanne.serve.engine.ids import NodeIds, key_of
-from sanne.serve.engine.nodes import NewNode
+from sanne.serve.engine.state import Group, LiveState
+from sanne.serve.live.features import NewNode, Reads
 
-_MOST_WORDS = 1_000_000  # in a row of word counts, where every word is read one by one (Doc2Vec)
+_MAX_WORDS = 1_000_000  # in a row of word counts, for a model that reads every word (Doc2Vec)
 
 Link = tuple[int, int, float]  # from, to, weight
-Attribute = Literal["text", "features", "links"]
 
 
-@dataclass(frozen=True)
-class Reads:
-    """What a model reads of a node besides its links."""
+def check_requests(
+    requests: Sequence[Sequence[NewNode]], state: LiveState, *, distinct: bool
+) -> list[Group | SanneError]:
+    """Each request's nodes ready to be read, or what is wrong with them; `distinct`: no id in two requests."""
+    first = state.graph.num_slots
+    checked: list[tuple[Sequence[NewNode], list[Link]] | SanneError] = []
+    taken: set[str] = set()
+    for nodes in requests:
+        try:
+            links = _check_nodes(nodes, state.ids, state.features.reads, first)
+            for i, node in enumerate(nodes):
+                if distinct and key_of(node.id) in taken:
+                    raise NodeExistsError(f"nodes[{i}].id: another request is adding a node {node.id!r}")
+            taken |= {key_of(node.id) for node in nodes}
+            checked.append((nodes, links))
+        except SanneError as error:
+            checked.append(error)
+    described = [node for item in checked if isinstance(item, tuple) for node in item[0]]
+    features = state.read_features(described) if described else np.empty((0, 0), np.float32)
+    result: list[Group | SanneError] = []
+    row = 0
+    for item in checked:
+        if isinstance(item, tuple):
+            nodes, links = item
+            rows = features[row : row + len(nodes)]
+            result.append(Group(tuple(nodes), first, rows, state.graph.merged(links)))
+            row += len(nodes)
+        else:
+            result.append(item)
+    return result
 
-    attribute: Attribute
-    width: int | None = None  # of a row of features
-    counts: bool = False  # features are word counts: not negative
-    every_word: bool = False  # and are read word by word
 
-
-def check_group(nodes: Sequence[NewNode], ids: NodeIds, reads: Reads, first: int) -> list[Link]:
-    """Check the nodes of one request, numbered from `first`; returns their links to known nodes and to each other."""
+def _check_nodes(nodes: Sequence[NewNode], ids: NodeIds, reads: Reads, first: int) -> list[Link]:
+    """Check the nodes of one request, numbered from `first`; returns their links by number."""
     assert nodes
     own: dict[str, int] = {}
     for i, node in enumerate(nodes):
         if key_of(node.id) in own:
-            raise FieldError(f"nodes[{i}].id", f"{node.id!r} stands twice in this request: give each node its own id")
+            raise FieldError(f"nodes[{i}].id", f"{node.id!r} appears twice in this request: give each node its own id")
         if ids.find(node.id) >= 0:
             raise NodeExistsError(
-                f"nodes[{i}].id: there is a node {node.id!r} already: choose another id, or replace that node"
+                f"nodes[{i}].id: a node {node.id!r} exists already: choose another id, or replace that node"
             )
         own[key_of(node.id)] = first + i
     links = []
@@ -50,17 +70,17 @@ def check_group(nodes: Sequence[NewNode], ids: NodeIds, reads: Reads, first: int
 
 
 def check_attributes(node: NewNode, reads: Reads, prefix: str) -> None:
-    """Refuse text or features that the model cannot read."""
+    """Refuse text or features that the model does not read."""
     for name, value in (("text", node.text), ("features", node.features)):
         if value is not None and name != reads.attribute:
-            asked = "links alone" if reads.attribute == "links" else reads.attribute
-            raise FieldError(f"{prefix}{name}", f"this model reads {asked}: leave {name} out")
+            wanted = "links only" if reads.attribute == "links" else reads.attribute
+            raise FieldError(f"{prefix}{name}", f"this model reads {wanted}: leave {name} out")
     if node.features is not None:
         _check_features(np.asarray(node.features), reads, f"{prefix}features")
 
 
 def check_links(node: NewNode, number: int, ids: NodeIds, own: dict[str, int], prefix: str) -> list[Link]:
-    """The links of a node, by number; `own` are the other nodes of its request."""
+    """The links of a node by number; `own` are the numbers of the nodes in the same request."""
     links = []
     for i, (target, weight) in enumerate(node.links):
         found = own.get(key_of(target), -1)
@@ -74,7 +94,7 @@ def check_links(node: NewNode, number: int, ids: NodeIds, own: dict[str, int], p
 
 
 def stored_weight(weight: float) -> float:
-    """A weight as it is stored."""
+    """A weight in the precision that it is stored in."""
     stored = float(np.float32(weight))
     assert 0 < stored < np.inf
     return stored
@@ -82,10 +102,10 @@ def stored_weight(weight: float) -> float:
 
 def _check_features(features: FloatArray, reads: Reads, field: str) -> None:
     if features.shape != (reads.width,):
-        raise FieldError(field, f"{features.size} numbers where the model reads {reads.width}")
+        raise FieldError(field, f"{features.size} numbers, but the model reads {reads.width}")
     assert np.isfinite(features).all()
     if reads.counts and features.min(initial=0.0) < 0:
         place = int(np.argmin(features))
-        raise FieldError(field, f"number {place} is {features[place]:g}, and word counts cannot be negative")
-    if reads.every_word and features.sum(dtype=np.float64) > _MOST_WORDS:
-        raise FieldError(field, f"more than {_MOST_WORDS:,} words in one node")
+        raise FieldError(field, f"number {place} is {features[place]:g}, but word counts cannot be negative")
+    if reads.every_word and features.sum(dtype=np.float64) > _MAX_WORDS:
+        raise FieldError(field, f"more than {_MAX_WORDS:,} words in one node")

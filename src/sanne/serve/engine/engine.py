@@ -1,35 +1,64 @@
 """The engine behind the server: model, live graph and store joined. No HTTP here."""
 
+import contextlib
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from sanne.errors import FieldError, StoreError, UnknownNodeError
+from sanne.errors import FieldError, SanneError, UnknownNodeError
 from sanne.graph.graph import FloatArray, Graph
 from sanne.model.artifact import Artifact
 from sanne.seeds import derived_seed
-from sanne.serve.engine.answers import Answerer, Found, Result
-from sanne.serve.engine.checks import check_attributes, check_links, stored_weight
-from sanne.serve.engine.ids import NodeIds, key_of
-from sanne.serve.engine.nodes import Answer, NewNode, NodeId, NodeInfo
-from sanne.serve.engine.reader import Reader
-from sanne.serve.engine.state import Group, LiveState
-from sanne.serve.explorer.search import Since
-from sanne.serve.live.features import LiveFeatures, reads_of
-from sanne.serve.live.graph import LiveGraph
-from sanne.serve.store.base_vectors import base_vectors
-from sanne.serve.store.index import IndexKeeper
+from sanne.serve.engine.checks import check_attributes, check_links, check_requests, stored_weight
+from sanne.serve.engine.ids import NodeIds, key_of, stream_key
+from sanne.serve.engine.reader import Guests, Reader, Reading, ReadRequest
+from sanne.serve.engine.state import Group, LiveState, TextChanges
+from sanne.serve.live.features import LiveFeatures, NewNode, NodeId, reads_of
+from sanne.serve.live.graph import LiveGraph, guest_arcs
 from sanne.serve.store.journal import Change, Entry, Kind
-from sanne.serve.store.store import Store, graph_digest, model_digest
+from sanne.serve.store.store import FolderStore, OpenStore, Store, base_vectors, graph_digest, model_digest
 
 logger = logging.getLogger(__name__)
 
 NEIGHBOURS_SHOWN = 50
 _REFRESHED_AT_ONCE = 128  # nodes that are read, and committed, together
+_TOO_LARGE = "these numbers are too large for the model"
+
+Found = list[tuple[NodeId, float]]  # ids with shares, weights or cosines
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The vector of a new node, how certain it is and, if asked for, an explanation and the nearest nodes."""
+
+    id: NodeId
+    vector: FloatArray  # (dim,)
+    spread: float  # length of the vector's standard error; NaN for a model that uses a single walk
+    explanation: Found | None = None  # (node, share of the vector), largest first
+    similar: Found | None = None  # (node, cosine), nearest first
+
+
+@dataclass(frozen=True, eq=False)
+class NodeInfo:
+    """What is known about an existing node."""
+
+    id: NodeId
+    vector: FloatArray
+    spread: float  # NaN where the vector came from the paper's table
+    neighbours: Found  # (node, weight), the first `NEIGHBOURS_SHOWN`
+    degree: int  # number of neighbours; in a directed graph, in the direction that walks take
+    label: str | int | None
+    text: str | None
+    added: bool  # after the fit
+    stale: bool  # something nearby changed since its vector was computed: `refresh` brings it up to date
+
+
+Result = list[Answer] | Exception
 
 
 class Engine:
@@ -46,21 +75,26 @@ class Engine:
         self._store = store
         self._reader = Reader(artifact, state.graph, state.features)
         self._working = threading.RLock()  # held while something is computed or changed
-        self._lock = threading.RLock()  # held for the moment in which the state changes or is looked at
-        self._answers = Answerer(state, self._reader, self._lock)
-        self._keeper = IndexKeeper(store.folder, state.vectors, self._lock)
+        self._lock = state.vectors.lock  # held only while the state is changed or looked at
         self.dim = state.vectors.dim
         self.reads = state.features.reads.attribute  # what the model reads of a node besides its links
         self.feature_width = state.features.reads.width  # numbers in a row of features, if it reads features
+        store.replay(state.apply)
+        self._tidy()
 
     @classmethod
     def open(
-        cls, model_folder: str | Path, graph: Graph, store_folder: str | Path, artifact: Artifact | None = None
+        cls,
+        model_folder: str | Path,
+        graph: Graph,
+        store_folder: str | Path,
+        artifact: Artifact | None = None,
+        open_store: OpenStore = FolderStore.open,
     ) -> Self:
-        """Load the model, unless `artifact` is what was read of it, and what the store kept or a new store."""
+        """Load the model, unless it was read before (`artifact`), and open its store or create one."""
         artifact = artifact or Artifact.read(model_folder)
         reads = reads_of(artifact.feature_map, graph)
-        store = Store.open(
+        store = open_store(
             store_folder,
             model=model_digest(artifact),
             graph=graph_digest(graph),
@@ -71,23 +105,21 @@ class Engine:
         try:
             live = LiveGraph(graph, artifact.config.walks, derived_seed(artifact.seed, "inference"))
             state = LiveState(NodeIds(graph), live, LiveFeatures(artifact.feature_map, graph), store.vectors)
-            engine = cls(artifact, state, store)
-            engine._replay()
+            return cls(artifact, state, store)
         except BaseException:
             store.close()
             raise
-        return engine
 
     def embed(
-        self, groups: Sequence[Sequence[NewNode]], *, explain: Sequence[int], similar: Sequence[int]
+        self, requests: Sequence[Sequence[NewNode]], *, explain: Sequence[int], similar: Sequence[int]
     ) -> list[Result]:
-        """Answers for several requests, computed together; nothing is kept, and groups do not see each other.
+        """Answers for several requests, computed together; nothing is kept, and requests do not see each other.
 
-        `explain[i]` and `similar[i]` say how many nodes to name for each node of group i (0: none). A group that is
-        wrong gives its error in its place.
+        `explain[i]` and `similar[i]` are the numbers of nodes to list for each node of request i (0: none). The result
+        of an invalid request is its error.
         """
         with self._working:
-            return self._answers.answer(self._answers.check(groups, distinct=False), explain, similar)
+            return self._answer(check_requests(requests, self._state, distinct=False), explain, similar)
 
     def add(
         self,
@@ -97,71 +129,124 @@ class Engine:
         similar: Sequence[int],
         check: Callable[[list[Result]], list[Result]] = list,
     ) -> list[Result]:
-        """Like `embed`, and the nodes stay: they are durable when this returns, all groups in one commit.
+        """Like `embed`, but keeps the nodes: they are durable when this returns, all requests in one commit.
 
-        `check` gets the answers before anything is committed; a group whose answer it turns into an error is not kept.
+        `check` gets the answers before the commit; a request whose answer it turns into an error is not kept.
         """
         with self._working:
-            checked = self._answers.check(requests, distinct=True)
-            results = check(self._answers.answer(checked, explain, similar))
+            checked = check_requests(requests, self._state, distinct=True)
+            results = check(self._answer(checked, explain, similar))
             groups, changes = [], []
             for group, result in zip(checked, results, strict=True):
                 if isinstance(group, Group) and isinstance(result, list):
                     groups.append(group)
                     answered = zip(group.nodes, result, strict=True)
                     changes.append([_entry("add", node, answer.vector, answer.spread) for node, answer in answered])
-            self._store.journal.append(changes)
+            self._store.append(changes)
             with self._lock:
                 self._state.add(groups, changes)
             self._tidy()
             return results
 
-    def replace(self, node: NewNode) -> Answer:
-        """Give a node that is there other attributes and links (in a directed graph, links from it)."""
+    def replace(self, nodes: Sequence[NewNode]) -> list[Answer | Exception]:
+        """Change the attributes and links of existing nodes (directed: links from them), all in one commit.
+
+        A vector is read from the changed graph, so a change is applied first and undone if anything fails.
+        """
+        results: list[Answer | Exception] = []
+        changes: list[Change] = []
         with self._working:
-            number = self._number(node.id)
-            check_attributes(node, self._state.features.reads, "")
-            check_links(node, number, self._state.ids, {}, "")
-            # The vector is read from the graph as it will be: the change is made first, and undone if it fails.
+            with contextlib.ExitStack() as undo:
+                for node in nodes:
+                    try:
+                        answer = self._replace_one(node, undo)
+                    except Exception as error:
+                        results.append(error)
+                    else:
+                        results.append(answer)
+                        changes.append([_entry("replace", node, answer.vector, answer.spread)])
+                self._store.append(changes)
+                undo.pop_all()
+            self._tidy()
+        return results
+
+    def _replace_one(self, node: NewNode, undo: contextlib.ExitStack) -> Answer:
+        number = self._number(node.id)
+        check_attributes(node, self._state.features.reads, "")
+        check_links(node, number, self._state.ids, {}, "")
+        with contextlib.ExitStack() as own:
             with self._lock:
-                undo = self._state.remember(number)
+                own.callback(self._locked, self._state.remember(number))
                 self._state.apply([[_entry("replace", node)]])
-            try:
-                reading = self._reader.read([self._answers.asked(number)])
-                if not np.isfinite(reading.vectors).all():
-                    raise FieldError("features", "these numbers are too large for the model")
-                vector, spread = reading.vectors[0], float(reading.spread[0])
-                self._store.journal.append([[_entry("replace", node, vector, spread)]])
-            except BaseException:
-                with self._lock:
-                    undo()
-                raise
+            reading = self._reader.read([self._read_request(number)])
+            vector, spread = reading.vectors[0], float(reading.spread[0])
+            if not np.isfinite(vector).all():
+                raise FieldError("features", _TOO_LARGE)
             with self._lock:
                 self._state.set_vector(number, vector, spread)
-            self._tidy()
-            with self._lock:
-                return Answer(self._state.ids.name(number), vector, spread)
+                name = self._state.ids.name(number)
+            undo.callback(own.pop_all().close)
+        return Answer(name, vector, spread)
 
-    def delete(self, id: NodeId) -> None:
-        """Remove a node and its edges."""
-        with self._working:
-            self._number(id)
-            self._commit([[Entry("delete", key_of(id))]])
+    def _locked(self, call: Callable[[], None]) -> None:
+        with self._lock:
+            call()
 
-    def add_edges(self, edges: Sequence[tuple[NodeId, NodeId, float]]) -> None:
-        """Add edges between nodes that are there, in one commit; an edge that is there already gets the new weight."""
+    def delete(self, ids: Sequence[NodeId]) -> list[NodeId | Exception]:
+        """Remove nodes and their edges in one commit; gives their ids as answers show them."""
         with self._working:
-            links: dict[str, list[tuple[str, float]]] = {}
-            for i, (source, target, weight) in enumerate(edges):
-                for name, end in (("src", source), ("dst", target)):
-                    if self._state.ids.find(end) < 0:
-                        raise FieldError(f"edges[{i}].{name}", f"no node has the id {end!r}: add that node first")
-                links.setdefault(key_of(source), []).append((key_of(target), stored_weight(weight)))
-            if links:
-                self._commit([[Entry("edges", source, links=tuple(ends)) for source, ends in links.items()]])
+            results: list[NodeId | Exception] = []
+            found: dict[int, Change] = {}
+            for id in ids:
+                number = self._state.ids.find(id)
+                if number < 0 or number in found:
+                    results.append(_unknown(id))
+                else:
+                    found[number] = [Entry("delete", key_of(id))]
+                    results.append(self._state.ids.name(number))
+            self._commit(list(found.values()))
+            return results
+
+    def add_edges(self, requests: Sequence[Sequence[tuple[NodeId, NodeId, float]]]) -> list[int | Exception]:
+        """Add edges (from, to, weight) between existing nodes, in one commit; existing edges get the new weight."""
+        with self._working:
+            results: list[int | Exception] = []
+            changes: list[Change] = []
+            for edges in requests:
+                try:
+                    changes.append(self._edge_entries(edges))
+                    results.append(len(edges))
+                except FieldError as error:
+                    results.append(error)
+            self._commit(changes)
+            return results
+
+    def _edge_entries(self, edges: Sequence[tuple[NodeId, NodeId, float]]) -> Change:
+        links: dict[str, list[tuple[str, float]]] = {}
+        for i, (source, target, weight) in enumerate(edges):
+            for name, end in (("src", source), ("dst", target)):
+                if self._state.ids.find(end) < 0:
+                    raise FieldError(f"edges[{i}].{name}", f"no node has the id {end!r}: add that node first")
+            links.setdefault(key_of(source), []).append((key_of(target), stored_weight(weight)))
+        return [Entry("edges", source, links=tuple(ends)) for source, ends in links.items()]
+
+    def refresh(self, limit: int | None = None) -> int:
+        """Recompute the vectors of stale nodes, at most `limit`; returns how many. They are durable afterwards.
+
+        Stale are the nodes whose own edges changed, which come first, and their neighbours (see `LiveState`).
+        """
+        with self._working:
+            waiting = self._state.stale[:limit]
+            for first in range(0, len(waiting), _REFRESHED_AT_ONCE):
+                nodes = waiting[first : first + _REFRESHED_AT_ONCE]
+                reading = self._reader.read([self._read_request(node) for node in nodes])
+                rows = zip(nodes, reading.vectors, reading.spread.tolist(), strict=True)
+                name = self._state.ids.name
+                self._commit([[Entry("vector", key_of(name(node)), vector=v, spread=s)] for node, v, s in rows])
+            return len(waiting)
 
     def node(self, id: NodeId) -> NodeInfo:
-        """What is known of a node."""
+        """What is known about a node."""
         with self._lock:
             number = self._number(id)
             state = self._state
@@ -171,7 +256,7 @@ class Engine:
                 id=state.ids.name(number),
                 vector=vector,
                 spread=spread,
-                neighbours=self._answers.named(zip(ends.tolist(), weights.tolist(), strict=True)),
+                neighbours=self._named(zip(ends.tolist(), weights.tolist(), strict=True)),
                 degree=state.graph.degree(number),
                 label=state.label(number),
                 text=state.text(number),
@@ -179,69 +264,47 @@ class Engine:
                 stale=state.is_stale(number),
             )
 
+    def similar_to(self, id: NodeId, k: int) -> Found:
+        """The `k` nodes nearest to a node, without itself, as (id, cosine)."""
+        with self._lock:
+            number = self._number(id)
+            vector, _ = self._state.vectors.get(number)
+            return self._nearest(vector[None], k, leave_out=number)[0]
+
+    def similar_to_vector(self, vector: FloatArray, k: int) -> Found:
+        """The `k` nodes nearest to a vector, as (id, cosine)."""
+        assert vector.shape == (self.dim,)
+        return self._nearest(vector[None], k)[0]
+
     @property
-    def num_gone(self) -> int:
+    def num_deleted(self) -> int:
         """How many nodes were deleted."""
         alive = self._state.graph.alive
         return len(alive) - int(np.count_nonzero(alive))
 
-    def gone(self) -> list[NodeId]:
-        """The ids of deleted nodes that nobody has taken since."""
+    def deleted(self) -> list[NodeId]:
+        """The ids of deleted nodes, without those that were added again."""
         with self._lock:
             ids = self._state.ids
             names = [ids.name(number) for number in np.flatnonzero(~self._state.graph.alive).tolist()]
             return [name for name in dict.fromkeys(names) if ids.find(name) < 0]
 
-    def texts_since(self) -> Since:
-        """What a search for ids and texts has to know besides the base graph."""
-        with self._lock:
-            texts = list(self._state.texts.items())
-            base = self._state.graph.base.num_nodes
-            hidden = np.flatnonzero(~self._state.graph.alive[:base]).tolist()
-            name = self._state.ids.name
-            return Since([(name(node), text) for node, text in texts], {*hidden, *(n for n, _ in texts if n < base)})
-
     @property
     def num_arrived(self) -> int:
-        """How many nodes were added since the fit, those that are gone again included."""
+        """How many nodes were added since the fit, including those deleted again."""
         return self._state.graph.num_slots - self._state.graph.base.num_nodes
 
     def arrived(self, first: int, count: int) -> list[NodeId | None]:
-        """At most `count` of them, in order, from the `first`-th on; None for one that is gone again."""
+        """At most `count` of the added nodes in order, from position `first`; None for one that was deleted."""
         with self._lock:
             graph, name = self._state.graph, self._state.ids.name
             numbers = range(graph.base.num_nodes + first, graph.num_slots)[:count]
             return [name(number) if graph.alive[number] else None for number in numbers]
 
-    def similar_to(self, id: NodeId, k: int) -> Found:
-        """The `k` nodes nearest to a node, itself left out, as (id, cosine)."""
-        assert k >= 1
+    def text_changes(self) -> TextChanges:
+        """How ids and texts differ from those of the base graph."""
         with self._lock:
-            number = self._number(id)
-            vector, _ = self._state.vectors.get(number)
-            return self._answers.nearest(vector[None], k, leave_out=number)[0]
-
-    def similar_to_vector(self, vector: FloatArray, k: int) -> Found:
-        """The `k` nodes nearest to a vector, as (id, cosine)."""
-        assert k >= 1
-        assert vector.shape == (self.dim,)
-        with self._lock:
-            return self._answers.nearest(vector[None], k)[0]
-
-    def refresh(self, limit: int | None = None) -> int:
-        """Read nodes near changes again, at most `limit`; returns how many. Their vectors are durable afterwards.
-
-        Near are the nodes whose own edges changed, which come first, and their neighbours (see `LiveState`).
-        """
-        with self._working:
-            waiting = self._state.stale[:limit]
-            for first in range(0, len(waiting), _REFRESHED_AT_ONCE):
-                nodes = waiting[first : first + _REFRESHED_AT_ONCE]
-                reading = self._reader.read([self._answers.asked(node) for node in nodes])
-                rows = zip(nodes, reading.vectors, reading.spread.tolist(), strict=True)
-                name = self._state.ids.name
-                self._commit([[Entry("vector", key_of(name(node)), vector=v, spread=s)] for node, v, s in rows])
-            return len(waiting)
+            return self._state.text_changes()
 
     def statistics(self) -> dict[str, Any]:
         """Counts: nodes, edges, added, deleted, stale, dim, reads, journal_rows."""
@@ -254,55 +317,101 @@ class Engine:
                 "stale": self._state.num_stale,
                 "dim": self.dim,
                 "reads": self.reads,
-                "journal_rows": self._store.journal.rows,
+                "journal_rows": self._store.rows,
             }
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         with self._working:
-            self._keeper.close()
             self._store.close()
 
-    def _replay(self) -> None:
-        """Bring the state to where the journal ends."""
-        journal, indexed = self._store.journal, self._keeper.journal_end
-        done = journal.first
-        if indexed is not None and indexed < done:  # compaction may have changed the numbers that the index knows
-            indexed = None
-        for changes in journal.read():
-            for change in changes if indexed is not None else ():
-                if done == indexed:
-                    self._keeper.restore()
-                done += len(change)
-                self._state.apply([change])
-            if indexed is None:
-                self._state.apply(changes)
-        if indexed is not None and done == indexed:
-            self._keeper.restore()
-        self._tidy()
+    def _answer(
+        self, checked: Sequence[Group | SanneError], explain: Sequence[int], similar: Sequence[int]
+    ) -> list[Result]:
+        """Answers for checked requests; errors stay in their places."""
+        results: list[Any] = list(checked)
+        groups = [(i, group) for i, group in enumerate(checked) if isinstance(group, Group)]
+        if not groups:
+            return results
+        reading = self._read([group for _, group in groups], [explain[i] for i, _ in groups])
+        most = max(similar[i] for i, _ in groups)
+        near = self._nearest(reading.vectors, most) if most > 0 else []
+        row = 0
+        for i, group in groups:
+            rows = range(row, row + len(group.nodes))
+            row = rows.stop
+            answers = self._group_answers(group, reading, rows)
+            if similar[i] > 0 and isinstance(answers, list):
+                found = [near[number][: similar[i]] for number in rows]
+                answers = [replace(answer, similar=part) for answer, part in zip(answers, found, strict=True)]
+            results[i] = answers
+        return results
+
+    def _read(self, groups: Sequence[Group], explain: Sequence[int]) -> Reading:
+        graph = self._state.graph
+        guests = Guests(
+            guest_arcs([graph.guest_rows(group.links) for group in groups]),
+            np.concatenate([group.features for group in groups]),
+            np.cumsum([0, *(len(group.nodes) for group in groups)]),
+        )
+        wanted = [
+            ReadRequest(group.first + i, number, stream_key(node.id), explain[number])
+            for number, group in enumerate(groups)
+            for i, node in enumerate(group.nodes)
+        ]
+        return self._reader.read(wanted, guests)
+
+    def _group_answers(self, group: Group, reading: Reading, rows: range) -> Result:
+        answers = []
+        for i, (node, row) in enumerate(zip(group.nodes, rows, strict=True)):
+            vector, contribution = reading.vectors[row], reading.contributions[row]
+            if not np.isfinite(vector).all():
+                return FieldError(f"nodes[{i}].features", _TOO_LARGE)
+            explanation = None
+            if contribution is not None:
+                explanation = self._named(zip(*(part.tolist() for part in contribution), strict=True), group)
+            name = self._state.ids.external_id(node.id)
+            answers.append(Answer(name, vector, float(reading.spread[row]), explanation))
+        return answers
+
+    def _nearest(self, queries: FloatArray, k: int, leave_out: int = -1) -> list[Found]:
+        """The `k` nodes nearest to each query, (queries, dim), as (id, cosine)."""
+        with self._lock:
+            found = self._state.vectors.search(queries, k, self._state.graph.alive, leave_out)
+            return [self._named(row) for row in found]
+
+    def _named(self, numbers: Iterable[tuple[int, float]], group: Group | None = None) -> Found:
+        """Numbers as ids; those above all nodes are guests of `group`."""
+        ids, first = self._state.ids, self._state.graph.num_slots
+        return [
+            (ids.external_id(group.nodes[number - first].id) if group and number >= first else ids.name(number), value)
+            for number, value in numbers
+        ]
+
+    def _read_request(self, number: int) -> ReadRequest:
+        """A request to read an existing node again."""
+        state = self._state
+        return ReadRequest(number, -1, stream_key(state.ids.name(number)) if state.is_added(number) else number)
 
     def _commit(self, changes: Sequence[Change]) -> None:
         """Make changes durable, then visible."""
-        self._store.journal.append(changes)
+        self._store.append(changes)
         with self._lock:
             self._state.apply(changes)
         self._tidy()
 
     def _tidy(self) -> None:
-        """Compact the journal and make a new search index, if they are due."""
-        journal = self._store.journal
-        try:
-            if journal.is_half_dead():
-                journal.rewrite(self._state.as_entries(journal.features_finder()))
-        except StoreError as error:  # the journal is as it was
-            logger.warning("the journal was not compacted: %s", error)
-        self._keeper.look(journal.end)
+        self._store.tidy(self._state.as_entries)
 
     def _number(self, id: NodeId) -> int:
         number = self._state.ids.find(id)
         if number < 0:
-            raise UnknownNodeError(f"no node has the id {id!r}")
+            raise _unknown(id)
         return number
+
+
+def _unknown(id: NodeId) -> UnknownNodeError:
+    return UnknownNodeError(f"no node has the id {id!r}")
 
 
 def _entry(kind: Kind, node: NewNode, vector: FloatArray | None = None, spread: float = float("nan")) -> Entry:

@@ -1,7 +1,7 @@
 """Node ids to numbers and back: those of the base graph, and those that were added since.
 
 A JSON client may write the id 7 as 7 or as "7": both mean the same node, so an id is looked up by its text. Where the
-base has integer ids, ids that are written as plain integers of 64 bits are given back as integers.
+base has integer ids, ids that are written as plain 64-bit integers are returned as integers.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ import re
 import numpy as np
 
 from sanne.graph.graph import Graph
-from sanne.serve.engine.nodes import NodeId
+from sanne.serve.live.features import NodeId
 
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 
@@ -21,12 +21,12 @@ def key_of(node_id: NodeId) -> str:
 
 
 def stream_key(node_id: NodeId) -> int:
-    """64 bits that stand for an added node in the keys of its walks, whenever and beside whatever it was added."""
+    """The 64-bit key of an added node's walks; it depends on the id alone, not on what else was added."""
     return int.from_bytes(hashlib.blake2b(key_of(node_id).encode(), digest_size=8).digest(), "little")
 
 
 class NodeIds:
-    """Finds the number of an id and the id of a number; numbers of removed nodes are not used again."""
+    """Finds the number of an id and the id of a number; numbers of removed nodes are not reused."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -36,15 +36,10 @@ class NodeIds:
         self._names: list[str] = []
         self._gone: set[int] = set()  # base nodes that were removed
         if not graph.ids_count_up:
-            # Hashes of the base's ids in order: 12 bytes a node, where a dictionary takes a hundred.
+            # Sorted hashes of the base's ids: 12 bytes a node, where a dictionary takes a hundred.
             hashes = np.fromiter((hash(item) for item in graph.node_ids.tolist()), np.int64, graph.num_nodes)
             self._order = np.argsort(hashes, kind="stable").astype(np.int32)
             self._hashes = hashes[self._order]
-
-    @property
-    def next_number(self) -> int:
-        """The number that the next added node gets."""
-        return self._base_count + len(self._names)
 
     def find(self, node_id: NodeId) -> int:
         """The number of an id, or -1."""
@@ -60,23 +55,23 @@ class NodeIds:
         if number < self._base_count:
             name: NodeId = self._graph.node_ids[number]
             return int(name) if self._integers else str(name)
-        return self.given_back(self._names[number - self._base_count])
+        return self.external_id(self._names[number - self._base_count])
 
-    def given_back(self, key: NodeId) -> NodeId:
+    def external_id(self, key: NodeId) -> NodeId:
         """An id as answers show it."""
         text = key_of(key)
         number = _as_integer(text) if self._integers else None
         return text if number is None else number
 
     def add(self, node_id: NodeId) -> int:
-        """A number for a new id."""
-        key, number = key_of(node_id), self.next_number
+        """Give a new id its number."""
+        key, number = key_of(node_id), self._base_count + len(self._names)
         self._added[key] = number
         self._names.append(key)
         return number
 
     def remove(self, number: int) -> None:
-        """Forget an id; it may be added again."""
+        """Remove an id; it may be added again."""
         if number < self._base_count:
             self._gone.add(number)
         else:
@@ -102,7 +97,7 @@ class NodeIds:
 
 
 def _as_integer(text: str) -> int | None:
-    """The integer that a text is the plain form of; None where there is none, or none that fits in 64 bits."""
+    """The integer that a text is the plain form of; None if there is none that fits in 64 bits."""
     if not _PLAIN_INTEGER.fullmatch(text):
         return None
     number = int(text)

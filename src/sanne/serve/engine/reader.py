@@ -1,4 +1,4 @@
-"""Walks over the live graph, read by the model: many nodes together, whoever asked for them."""
+"""Walks over the live graph, read by the model: the nodes of many requests together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Contribution = tuple[IntArray, npt.NDArray[np.float64]]  # node numbers and shar
 
 @dataclass(frozen=True, eq=False)
 class Guests:
-    """Nodes that are seen by the walks of their own group only."""
+    """Nodes that only the walks of their own group see."""
 
     arcs: GuestArcs
     features: FloatArray  # (guests, width), group by group
@@ -29,8 +29,8 @@ class Guests:
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """A node to read: its number, its group (-1: it sees no guests), the key of its streams."""
+class ReadRequest:
+    """A node to read: its number, its group (-1: it sees no guests), the key of its random streams."""
 
     number: int
     group: int
@@ -40,16 +40,11 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """What was read, a row for each node asked for."""
+    """Results, one row per request."""
 
     vectors: FloatArray
     spread: FloatArray
     contributions: list[Contribution | None]
-
-
-def nobody(width: int) -> Guests:
-    """No guests."""
-    return Guests(guest_arcs([]), np.empty((0, width), np.float32), np.zeros(1, np.int64))
 
 
 class Reader:
@@ -62,18 +57,19 @@ class Reader:
         self._threads = artifact.config.train.threads
         self._graph = graph
         self._features = features
-        self._width = artifact.feature_map.width
+        no_features = np.empty((0, artifact.feature_map.width), np.float32)
+        self._no_guests = Guests(guest_arcs([]), no_features, np.zeros(1, np.int64))
 
-    def read(self, asked: Sequence[Asked], guests: Guests | None = None) -> Reading:
-        """Vectors, spreads and, where asked for, contributions."""
-        guests = guests or nobody(self._width)
-        vectors = np.empty((len(asked), self._model.vector_dim), np.float32)
-        spread = np.empty(len(asked), np.float32)
+    def read(self, requests: Sequence[ReadRequest], guests: Guests | None = None) -> Reading:
+        """Vectors, spreads and, where requested, contributions."""
+        guests = guests or self._no_guests
+        vectors = np.empty((len(requests), self._model.vector_dim), np.float32)
+        spread = np.empty(len(requests), np.float32)
         contributions: list[Contribution | None] = []
         size = max(1, WALKS_AT_ONCE // self._num_walks)
-        for first in range(0, len(asked), size):
+        for first in range(0, len(requests), size):
             rows = slice(first, first + size)
-            vectors[rows], spread[rows], part = self._read_part(asked[rows], guests)
+            vectors[rows], spread[rows], part = self._read_part(requests[rows], guests)
             contributions += part
         return Reading(vectors, spread, contributions)
 
@@ -87,26 +83,26 @@ class Reader:
         return rows, degrees[:, 0]
 
     def _read_part(
-        self, asked: Sequence[Asked], guests: Guests
+        self, requests: Sequence[ReadRequest], guests: Guests
     ) -> tuple[FloatArray, FloatArray, list[Contribution | None]]:
-        count, num_walks = len(asked), self._num_walks
-        starts = np.array([node.number for node in asked], np.int64)
-        groups = np.array([node.group for node in asked], np.int64)
-        keys = np.array([node.key for node in asked], np.uint64)
+        count, num_walks = len(requests), self._num_walks
+        starts = np.array([request.number for request in requests], np.int64)
+        groups = np.array([request.group for request in requests], np.int64)
+        keys = np.array([request.key for request in requests], np.uint64)
         walks = self._graph.walks(starts, groups, keys, num_walks, guests.arcs)
         read, degrees = map(torch.from_numpy, self._rows(walks, np.repeat(groups, num_walks), guests))
         with torch_threads(self._threads, len(walks) * self._walk_length), torch.inference_mode():
             per_walk = self._model(read, degrees).view(count, num_walks, -1)  # (nodes, Z, dim)
             vectors, spread = per_walk.mean(dim=1).numpy(), standard_error(per_walk).numpy()
-            explained = np.flatnonzero([node.explain > 0 for node in asked])
+            explained = np.flatnonzero([request.explain > 0 for request in requests])
             contributions: list[Contribution | None] = [None] * count
             if len(explained):
                 lines = (explained[:, None] * num_walks + np.arange(num_walks)).ravel()
                 shares = self._model.position_shares(read[torch.from_numpy(lines)]).numpy()
-                most = max(node.explain for node in asked)
+                most = max(request.explain for request in requests)
                 for row, (nodes, parts) in zip(
                     explained.tolist(), largest_shares(walks[lines], shares, num_walks, most), strict=True
                 ):
-                    wanted = asked[row].explain
+                    wanted = requests[row].explain
                     contributions[row] = (nodes[:wanted], parts[:wanted])
         return vectors, spread, contributions

@@ -1,6 +1,6 @@
-"""All that is known of the nodes, in memory: graph, ids, features, vectors, and which vectors are out of date."""
+"""The nodes in memory: graph, ids, features, vectors, and which vectors are out of date."""
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,10 +9,9 @@ import numpy as np
 from sanne.errors import StoreError
 from sanne.graph.graph import FloatArray
 from sanne.serve.engine.ids import NodeIds, key_of
-from sanne.serve.engine.nodes import NewNode
-from sanne.serve.live.features import LiveFeatures
+from sanne.serve.live.features import LiveFeatures, NewNode, NodeId
 from sanne.serve.live.graph import Links, LiveGraph
-from sanne.serve.store.journal import Change, Entry
+from sanne.serve.store.journal import Change, Entry, FeaturesOf
 from sanne.serve.store.vectors import LiveVectors
 
 NEAR_DEGREE = 32  # neighbours of a changed node with more are not marked: few of their walks take the changed edge
@@ -36,11 +35,19 @@ class Group:
         }
 
 
+@dataclass(frozen=True)
+class TextChanges:
+    """How the ids and texts of nodes differ from those of the base graph."""
+
+    written: Sequence[tuple[NodeId, str | None]] = ()  # ids and texts of added and replaced nodes
+    hidden: Set[int] = frozenset()  # rows of the base graph whose nodes were replaced or deleted
+
+
 class LiveState:
-    """Applies changes; the engine writes them to the journal, and at the next start they are applied again from there.
+    """Applies changes: those of requests, and at the start those of the journal.
 
     A change marks as stale the nodes whose own edges changed, and the neighbours of those with at most NEAR_DEGREE.
-    Walks from further away see the change too, but few of them: they are left as they are.
+    Further away few walks see the change.
     """
 
     def __init__(self, ids: NodeIds, graph: LiveGraph, features: LiveFeatures, vectors: LiveVectors) -> None:
@@ -83,19 +90,19 @@ class LiveState:
         """Feature vectors of described nodes, by their attributes or by their links."""
         if self.features.reads.attribute != "links":
             return self.features.read(nodes)
-        given_back = self.ids.given_back
+        external_id = self.ids.external_id
         return self.features.read_links(
-            [(given_back(node.id), [given_back(end) for end, _ in node.links]) for node in nodes]
+            [(external_id(node.id), [external_id(end) for end, _ in node.links]) for node in nodes]
         )
 
     def apply(self, changes: Sequence[Change]) -> None:
-        """Apply what the journal says, or what requests asked for that were not read as groups, in order."""
+        """Apply changes in order: those of the journal, and of requests other than additions."""
         described = [entry for change in changes for entry in change if entry.kind in ("add", "replace")]
         nodes = [NewNode(entry.id, entry.text, entry.features) for entry in described]
         rows = dict(zip(map(id, described), self.features.read(nodes), strict=True))
         for change in changes:
             new = [entry for entry in change if entry.kind == "add"]
-            if new:  # nodes that came together may link to one another: all of them before any link
+            if new:  # they may link to one another: add all nodes before any link
                 first = self._add(new, np.array([rows[id(entry)] for entry in new]))
                 links = self._links(list(enumerate(new, first)))
                 self._mark(self.graph.connect(links), fresh=range(first, first + len(new)))
@@ -104,26 +111,25 @@ class LiveState:
             for entry in change:
                 if entry.kind not in ("add", "edges"):
                     self._apply_one(entry, rows.get(id(entry)))
-        self._read_links_again()
+        self._reread_links()
 
     def add(self, groups: Sequence[Group], changes: Sequence[Change]) -> None:
-        """Add the nodes of requests; what was worked out to answer them is not worked out again."""
+        """Add the nodes of requests, reusing what was computed to answer them."""
         for group, change in zip(groups, changes, strict=True):
             first = self._add(change, group.features)
             self._mark(self.graph.connect(group.links_from(first)), fresh=range(first, first + len(change)))
             if self.features.reads.attribute == "links":
                 self._reread -= {node for node, entry in enumerate(change, first) if self._lists_all(node, entry)}
-        self._read_links_again()
+        self._reread_links()
 
     def _lists_all(self, node: int, entry: Entry) -> bool:
-        """Whether the neighbours of a new node are those that it lists, by which its features were read."""
+        """Whether the neighbours of a new node are those that its features were read from."""
         return {self._find(key) for key, _ in entry.links} - {node} == set(self.graph.neighbours(node)[0].tolist())
 
     def remember(self, node: int) -> Callable[[], None]:
-        """What undoes a replacement of a node, called before anything else changes."""
-        links = self.graph.links(node)
-        features, text = self.features.get(node), self.texts.get(node)
-        was_replaced = node in self.texts
+        """A function that undoes the replacement of a node, after later changes have been undone."""
+        links, vector, was_refreshed = self.graph.links(node), self.vectors.get(node), node in self._refreshed
+        features, text, was_replaced = self.features.get(node), self.texts.get(node), node in self.texts
         changed, near = dict(self._changed), dict(self._near)
 
         def undo() -> None:
@@ -132,8 +138,11 @@ class LiveState:
             self.texts[node] = text
             if not was_replaced:
                 del self.texts[node]
+            self.vectors.put(node, *vector)
+            if not was_refreshed:
+                self._refreshed.discard(node)
             self._changed, self._near = changed, near
-            self._read_links_again()
+            self._reread_links()
 
         return undo
 
@@ -151,16 +160,23 @@ class LiveState:
             return self.texts[node]
         return None if self.graph.base.texts is None else str(self.graph.base.texts[node])
 
+    def text_changes(self) -> TextChanges:
+        """How ids and texts differ from those of the base graph."""
+        deleted = np.flatnonzero(~self.graph.alive[: self._base_count]).tolist()
+        replaced = [node for node in self.texts if not self.is_added(node)]
+        written = [(self.ids.name(node), text) for node, text in self.texts.items()]
+        return TextChanges(written, {*deleted, *replaced})
+
     def set_vector(self, node: int, vector: FloatArray, spread: float) -> None:
-        """A node's vector, computed from the graph as it is."""
+        """Set a vector that was computed from the graph as it is."""
         self.vectors.put(node, vector, spread)
         if not self.is_added(node):
             self._refreshed.add(node)
         self._changed.pop(node, None)
         self._near.pop(node, None)
 
-    def as_entries(self, features_of: Callable[[str], FloatArray | None]) -> Iterator[Entry]:
-        """The shortest history that leads to this state; `features_of` gives the features that a node was sent with.
+    def as_entries(self, features_of: FeaturesOf) -> Iterator[Entry]:
+        """The shortest history that leads to this state; `features_of` gives the features sent with a node.
 
         Applied to the base, it gives the same graph, vectors, texts and stale nodes. Added nodes that were deleted
         since leave no trace, so that nodes added after them get lower numbers.
@@ -196,7 +212,7 @@ class LiveState:
         kind: Literal["add", "replace"],
         node: int,
         links: Sequence[tuple[int, float]],
-        features_of: Callable[[str], FloatArray | None],
+        features_of: FeaturesOf,
     ) -> Entry:
         key, (vector, spread) = self._key(node), self.vectors.get(node)
         return Entry(kind, key, self.texts[node], features_of(key), self._keyed(links), vector, spread)
@@ -208,7 +224,7 @@ class LiveState:
         return tuple((self._key(end), weight) for end, weight in links)
 
     def _add(self, entries: Sequence[Entry], rows: FloatArray) -> int:
-        """New nodes without links; returns the number of the first."""
+        """Add nodes without links; returns the number of the first."""
         first = self.graph.add_nodes(len(entries))
         self.features.add(rows)
         self.vectors.add(np.array([entry.vector for entry in entries]), np.array([entry.spread for entry in entries]))
@@ -250,7 +266,7 @@ class LiveState:
     def _find(self, key: str) -> int:
         node = self.ids.find(key)
         if node < 0:
-            raise StoreError(f"the journal of the store is damaged: it names a node {key!r} that is not there")
+            raise StoreError(f"the journal of the store is damaged: it names a node {key!r} that does not exist")
         return node
 
     def _mark(self, changed: set[int], fresh: Container[int] = ()) -> None:
@@ -265,8 +281,8 @@ class LiveState:
                     if near not in self._changed and near not in fresh:
                         self._near[near] = None
 
-    def _read_links_again(self) -> None:
-        """Where neighbours are a node's features, new features for nodes with new neighbours."""
+    def _reread_links(self) -> None:
+        """For a model that reads links only: recompute the features of nodes with new neighbours."""
         nodes = [node for node in sorted(self._reread) if self.graph.alive[node]]
         self._reread.clear()
         if self.features.reads.attribute != "links" or not nodes:

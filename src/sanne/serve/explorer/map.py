@@ -1,4 +1,4 @@
-"""The map of a server's nodes: laid out once in the background, kept in the store folder, open to newcomers."""
+"""The map of a server's nodes: computed once in the background, kept in the store folder; new nodes are added to it."""
 
 import hashlib
 import json
@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sanne.draw.plot import tsne_package
+from sanne.draw.reduce import PrincipalAxes, first_two, tsne_package
 from sanne.errors import MissingExtraError, SanneError
 from sanne.evaluate.labels import has_label
 from sanne.files.atomic import replaced_folder
@@ -24,10 +24,9 @@ from sanne.serve.explorer.layout import (
     FITTED_AT_MOST,
     Floats,
     Placer,
-    Reduction,
     Rows,
+    centred,
     drawn_rows,
-    flat_points,
     lay_out,
     nearest,
 )
@@ -40,36 +39,36 @@ Colouring = Literal["label", "community", "none"]
 
 FOLDER = "map"  # inside the store
 NO_COLOUR = 2**16 - 1
-CLASSES_AT_MOST = 200  # named in the legend; rarer labels have no colour
+CLASSES_AT_MOST = 200  # in the legend; rarer labels have no colour
 _FORMAT = 1
-_CLOUD = 24  # places tried around a newcomer, to show how far its spread reaches
-_PATIENCE = 20.0  # seconds for a layout to give up
-_NICE = 5  # the layout gives way to requests
-_OWN_PROCESS = 1000  # nodes; fewer are laid out within a second or two, which is less than a process takes to start
+_CLOUD = 24  # points around a new node, to show how far its spread reaches
+_PATIENCE = 20.0  # seconds for a layout to stop
+_NICE = 5  # the layout has a lower priority than requests
+_OWN_PROCESS = 1000  # nodes; fewer take less time than starting a process does
 
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """A map as the page draws it; points and colours are those of `rows`."""
+    """A map as the page draws it."""
 
     kind: Kind
     rows: Rows  # (drawn,): rows of the nodes
     points: Floats  # (drawn, 2)
-    colours: Colours  # (drawn,): places in `classes`, or NO_COLOUR
+    colours: Colours  # (drawn,): index into `classes`, or NO_COLOUR
     classes: list[str]
     colouring: Colouring
-    version: str  # another one for other points or colours
+    version: str  # changes with points and colours
 
 
-class _GivenUpError(Exception):
-    """The server ends while a map is laid out."""
+class _StoppedError(Exception):
+    """The server stops while a map is computed."""
 
 
 class NodeMap:
-    """Two coordinates for every node, or for a sample of very many, and for whoever arrives.
+    """Two coordinates for every node, or for a sample of very many, and for new nodes.
 
-    At once there is a plain map of two principal axes. Unless the folder has a t-SNE map of these vectors already, a
-    process of low priority makes one, and `layout` changes when it is done.
+    The first map shows two principal axes. Unless the folder has a t-SNE map of these vectors already, a process of
+    low priority computes one, and `layout` changes when it is done.
     """
 
     def __init__(self, folder: Path, vectors: Floats, labels: npt.NDArray[Any] | None = None, *, seed: int = 0) -> None:
@@ -77,7 +76,7 @@ class NodeMap:
         self._seed = seed
         self._rows = drawn_rows(len(vectors), seed)
         drawn = np.ascontiguousarray(vectors[self._rows], np.float32)
-        self._reduce = Reduction.of(drawn[:FITTED_AT_MOST])
+        self._reduce = PrincipalAxes.of(drawn[:FITTED_AT_MOST])
         self._reduced = self._reduce(drawn)
         self._reference = self._reduced[:FITTED_AT_MOST]
         self._labels = _label_colours(None if labels is None else labels[self._rows])
@@ -87,11 +86,11 @@ class NodeMap:
         self._thread: threading.Thread | None = None
         self._closed = False
         self.total = len(vectors)
-        self.progress: float | None = None  # of the t-SNE map that is being made
-        self._set("pca", flat_points(self._reduced), None)
+        self.progress: float | None = None  # of the t-SNE map that is being computed
+        self._set("pca", centred(first_two(self._reduced)), None)
 
     def start(self) -> None:
-        """Take the map that was kept, or have one made in the background."""
+        """Use the map on disk, or start computing one in the background."""
         kept = self._read_kept()
         if kept is not None:
             self._set("tsne", *kept)
@@ -106,7 +105,7 @@ class NodeMap:
         self._thread.start()
 
     def close(self) -> None:
-        """Give up a layout that is under way, and wait: its compiled loops must not outlive the interpreter."""
+        """Stop a running layout and wait for it: its compiled loops must not outlive the interpreter."""
         self._closed = True
         if self._process is not None:
             self._process.terminate()
@@ -114,7 +113,7 @@ class NodeMap:
             self._thread.join(_PATIENCE)
 
     def place(self, vectors: Floats) -> tuple[Floats, Colours]:
-        """Points and colours of newcomers; a newcomer has a colour only where communities are shown."""
+        """Points and colours of new nodes; they have a colour only if communities are shown."""
         reduced = self._reduce(np.asarray(vectors, np.float32))
         with self._lock:
             layout, placer = self.layout, self._placer
@@ -125,7 +124,7 @@ class NodeMap:
         return points, colours
 
     def reach(self, vector: Floats, spread: float, point: Floats) -> float:
-        """How far from its point a node would fall if its vector moved by its spread, whatever the direction."""
+        """How far a node's point would move if its vector moved by its spread, averaged over directions."""
         if not np.isfinite(spread) or spread <= 0:
             return 0.0
         steps = np.random.default_rng(0).normal(size=(_CLOUD, len(vector)))
@@ -153,7 +152,7 @@ class NodeMap:
             header = json.loads((self._folder / "map.json").read_text(encoding="utf-8"))
             points = np.load(self._folder / "points.npy", allow_pickle=False)
             communities = np.load(self._folder / "communities.npy", allow_pickle=False)
-        except (OSError, ValueError):  # none, or damaged: it is made again
+        except (OSError, ValueError):  # none, or damaged: it is computed again
             return None
         fits = isinstance(header, dict) and header.get("key") == self._key and points.shape == (len(self._rows), 2)
         if not fits or communities.shape != (len(self._rows),) or not np.isfinite(points).all():
@@ -161,7 +160,7 @@ class NodeMap:
         return points.astype(np.float32), communities.astype(np.uint16)
 
     def _lay_out(self) -> None:
-        """Run the layout in a process of its own and keep what it made."""
+        """Compute the layout, for many nodes in a process of its own, and keep it."""
         work = Path(tempfile.mkdtemp(prefix="sanne-map-"))
         try:
             np.save(work / "reference.npy", self._reference)
@@ -176,17 +175,17 @@ class NodeMap:
                 np.save(part / "points.npy", points)
                 np.save(part / "communities.npy", communities)
                 (part / "map.json").write_text(json.dumps({"key": self._key, "count": len(points)}), encoding="utf-8")
-        except _GivenUpError:
+        except _StoppedError:
             pass
         except (OSError, SanneError) as error:
-            logger.warning("the map could not be kept: %s", error)
+            logger.warning("the map could not be saved: %s", error)
         finally:
             self.progress = None
             shutil.rmtree(work, ignore_errors=True)
 
     def _report(self, share: float) -> None:
         if self._closed:
-            raise _GivenUpError
+            raise _StoppedError
         self.progress = share
 
     def _run(self, work: Path) -> bool:
@@ -194,7 +193,7 @@ class NodeMap:
         calm = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=calm) as process:
             self._process = process
-            _give_way(process.pid)
+            _lower_priority(process.pid)
             if self._closed:
                 process.terminate()
             assert process.stdout is not None
@@ -203,18 +202,18 @@ class NodeMap:
                 self.progress = float(line)
             complaint = process.stderr.read().strip().splitlines()
         if process.returncode != 0 and not self._closed:
-            logger.warning("the map could not be laid out: %s", complaint[-1] if complaint else process.returncode)
+            logger.warning("the map could not be computed: %s", complaint[-1] if complaint else process.returncode)
         return process.returncode == 0
 
 
-def _give_way(process: int) -> None:
-    """Lower a process's priority, where there are priorities."""
+def _lower_priority(process: int) -> None:
+    """Lower the priority of a process, where the system has priorities."""
     if hasattr(os, "setpriority"):
         os.setpriority(os.PRIO_PROCESS, process, _NICE)
 
 
 def _label_colours(labels: npt.NDArray[Any] | None) -> tuple[Colours, list[str]] | None:
-    """Colours and names of the labels, the commonest first where there are too many; None without labels."""
+    """Colours and names of the labels, the most frequent if there are too many; None without labels."""
     if labels is None or labels.ndim != 1:
         return None
     given = has_label(labels)
@@ -223,7 +222,7 @@ def _label_colours(labels: npt.NDArray[Any] | None) -> tuple[Colours, list[str]]
     values = np.array([str(value) for value in np.asarray(labels)[given].tolist()], dtype=object)
     distinct, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     names = [str(name) for name in distinct]
-    order = sorted(range(len(names)), key=lambda i: _in_order(names[i]))
+    order = sorted(range(len(names)), key=lambda i: _sort_key(names[i]))
     if len(names) > CLASSES_AT_MOST:
         order = sorted(order, key=lambda i: -counts[i])[:CLASSES_AT_MOST]
     colour_of = np.full(len(names), NO_COLOUR, np.uint16)
@@ -233,8 +232,8 @@ def _label_colours(labels: npt.NDArray[Any] | None) -> tuple[Colours, list[str]]
     return colours, [names[i] for i in order]
 
 
-def _in_order(name: str) -> tuple[bool, float, str]:
-    """Numbers by their size, then words."""
+def _sort_key(name: str) -> tuple[bool, float, str]:
+    """Sorts numbers by value, then words."""
     try:
         return False, float(name), name
     except ValueError:

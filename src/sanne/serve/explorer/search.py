@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,39 +10,32 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sanne.graph.graph import Graph
-from sanne.serve.engine.nodes import NodeId
+from sanne.serve.engine.state import TextChanges
+from sanne.serve.live.features import NodeId
 
 _ROWS_AT_ONCE = 65_536
-_SECONDS = 1.0  # after so long, what was found so far is given
-_SNIPPET, _BEFORE = 160, 40  # letters of a text that are shown, and how many of them before the words that were found
+_SECONDS = 1.0  # after which the search stops with what it has
+_SNIPPET, _BEFORE = 160, 40  # letters of a text that are shown, and how many of them before the word
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A node that was found, and the part of its text that says why."""
+    """A node that was found, and the matching part of its text."""
 
     id: NodeId
     snippet: str | None
 
 
-@dataclass(frozen=True)
-class Since:
-    """How the ids and texts of nodes differ from those of the base graph."""
-
-    written: Sequence[tuple[NodeId, str | None]] = ()  # ids and texts of nodes that were added or replaced
-    hidden: Set[int] = frozenset()  # rows of the base graph whose nodes were replaced or deleted
-
-
 class NodeSearch:
-    """Looks through ids and texts as they are now, one search at a time; `since` says what is not as in the graph."""
+    """Searches ids and texts as they are now, one search at a time; `changes` gives the differences to the graph."""
 
-    def __init__(self, graph: Graph, since: Callable[[], Since] = Since) -> None:
+    def __init__(self, graph: Graph, changes: Callable[[], TextChanges] = TextChanges) -> None:
         self._graph = graph
-        self._since = since
+        self._changes = changes
         self._lock = threading.Lock()
 
     def find(self, query: str, limit: int) -> tuple[list[Hit], bool]:
-        """At most `limit` nodes, those first whose id is or begins with the query; and whether all were looked at."""
+        """At most `limit` nodes, first those whose id is or begins with the query; and whether all were searched."""
         words = query.split()
         if not words:
             return [], True
@@ -51,12 +44,12 @@ class NodeSearch:
 
     def _find(self, whole: str, words: list[str], limit: int, deadline: float) -> tuple[list[Hit], bool]:
         found: dict[str, Hit] = {}
-        since = self._since()
+        changes = self._changes()
         complete = True
-        for looks in (self._by_id(whole, since), self._by_text(words, since)):
+        for looks in (self._by_id(whole, changes), self._by_text(words, changes)):
             ranked: list[tuple[int, Hit]] = []
             for hit in looks:
-                if hit is None:  # some rows were looked at, and had nothing
+                if hit is None:  # a block of rows has been searched
                     if time.monotonic() > deadline:
                         complete = False
                         break
@@ -70,27 +63,27 @@ class NodeSearch:
                 break
         return list(found.values())[:limit], complete
 
-    def _by_id(self, whole: str, since: Since) -> Iterator[Hit | None]:
-        yield from self._hits(self._exact(whole), [], since)
-        for node_id, text in reversed(since.written):
+    def _by_id(self, whole: str, changes: TextChanges) -> Iterator[Hit | None]:
+        yield from self._hits(self._exact(whole), [], changes)
+        for node_id, text in reversed(changes.written):
             if whole.lower() in str(node_id).lower():
                 yield Hit(node_id, _snippet(text, []))
         for rows in _matching(self._graph.node_ids, [whole]):
-            yield from self._hits(rows, [], since)
+            yield from self._hits(rows, [], changes)
             yield None
 
-    def _by_text(self, words: list[str], since: Since) -> Iterator[Hit | None]:
-        for node_id, text in reversed(since.written):
+    def _by_text(self, words: list[str], changes: TextChanges) -> Iterator[Hit | None]:
+        for node_id, text in reversed(changes.written):
             if text is not None and all(word.lower() in text.lower() for word in words):
                 yield Hit(node_id, _snippet(text, words))
         if self._graph.texts is None:
             return
         for rows in _matching(self._graph.texts, words):
-            yield from self._hits(rows, words, since)
+            yield from self._hits(rows, words, changes)
             yield None
 
-    def _hits(self, rows: list[int], words: list[str], since: Since) -> Iterator[Hit]:
-        return (Hit(self._name(row), self._text_of(row, words)) for row in rows if row not in since.hidden)
+    def _hits(self, rows: list[int], words: list[str], changes: TextChanges) -> Iterator[Hit]:
+        return (Hit(self._name(row), self._text_of(row, words)) for row in rows if row not in changes.hidden)
 
     def _exact(self, whole: str) -> list[int]:
         try:
@@ -107,7 +100,7 @@ class NodeSearch:
 
 
 def _matching(values: Any, words: list[str]) -> Iterator[list[int]]:
-    """The rows that hold all words, in part after part of the values."""
+    """The rows that contain all words, block by block."""
     for first in range(0, len(values), _ROWS_AT_ONCE):
         part = pa.array(values[first : first + _ROWS_AT_ONCE])
         column = part.cast(pa.string())
@@ -118,7 +111,7 @@ def _matching(values: Any, words: list[str]) -> Iterator[list[int]]:
 
 
 def _rank(name: str, whole: str) -> int:
-    """0 for the very id, 1 for one that begins like it, 2 for others."""
+    """0 for the id itself, 1 for one that begins with it, 2 for others."""
     if name.lower() == whole.lower():
         return 0
     return 1 if name.lower().startswith(whole.lower()) else 2

@@ -1,60 +1,61 @@
-"""The HTTP application: routes over the engine. Everything that computes happens in worker threads."""
+"""The HTTP application: routes over the engine. Everything that computes runs in worker threads."""
 
 import contextlib
+import ctypes
+import gc
+import inspect
 import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any
 
 import numpy as np
-from fastapi import APIRouter, Body, FastAPI, Path, Query, Response
+import orjson
+import pyarrow as pa
+from fastapi import APIRouter, Body, FastAPI, Path, Query, Request, Response
+from fastapi.routing import APIRoute
 
 from sanne.config import ServeConfig
 from sanne.errors import FieldError
-from sanne.serve.engine.engine import Engine
-from sanne.serve.engine.nodes import Answer, NewNode
-from sanne.serve.explorer import pages
-from sanne.serve.http.batching import Worker
-from sanne.serve.http.errors import Refusal
-from sanne.serve.http.failures import JsonRoute, add_failures
+from sanne.serve.engine.engine import Answer, Engine
+from sanne.serve.http import schemas
+from sanne.serve.http.batching import Kind, Worker
+from sanne.serve.http.errors import Refusal, add_error_handlers
 from sanne.serve.http.guard import Guard, OpenBodies
-from sanne.serve.http.memory import give_back
 from sanne.serve.http.metrics import Measure, Metrics, RouteNames
 from sanne.serve.http.openapi import describe
-from sanne.serve.http.schemas import (
-    NO_CONTROL_CHARACTERS,
-    AddedEdges,
-    Deleted,
-    Edges,
-    Embedded,
-    EmbeddedNodes,
-    ErrorAnswer,
-    Health,
-    KnownNode,
-    NodeContent,
-    Nodes,
-    Ready,
-    Refresh,
-    Refreshed,
-    SimilarNodes,
-    SimilarQuery,
-)
-from sanne.serve.http.work import Described, Work, known_json, node_json, nodes_json, similar_json, to_json
+from sanne.serve.http.work import EmbedRequest, Work, known_json, nodes_json, similar_json, to_json
+from sanne.serve.live.features import NewNode
 
-FREE_PATHS = ("/healthz", "/readyz", *pages.PATHS)  # need no token
 _READS_WAITING = 256
 
-PathId = Annotated[str, Path(description="A node's id.", min_length=1, json_schema_extra=NO_CONTROL_CHARACTERS)]
+PathId = Annotated[str, Path(description="A node's id.", min_length=1, json_schema_extra=schemas.NO_CONTROL_CHARACTERS)]
+
+
+@dataclass(frozen=True)
+class Route:
+    """An endpoint.
+
+    `handler` takes parameters as FastAPI reads them and gives a Response; a function that is not async runs in the
+    thread for look-ups. `answer` is the model of its JSON, or a dictionary of other content by media type.
+    """
+
+    method: str
+    path: str
+    handler: Callable[..., Any]
+    answer: Any
 
 
 class Api:
-    """What the routes share, and the routes themselves."""
+    """The endpoints, and what they share."""
 
     def __init__(self, engine: Engine, config: ServeConfig, known_ids: Sequence[Any] = ()) -> None:
         self.engine = engine
         self.config = config
         self.known_ids = known_ids
+        self.free_paths = {"/healthz", "/readyz"}  # need no token
         self.metrics = Metrics()
         self.bodies = OpenBodies(config)
         self.work = Work(engine)
@@ -66,93 +67,101 @@ class Api:
             max_batch=config.max_batch_nodes,
             max_seconds=seconds,
             report=report,
-            idle=give_back,
+            idle=release_memory,
         )
         self.reader = Worker("sanne-read", max_queue=_READS_WAITING, max_batch=1, max_seconds=seconds, report=report)
-        self._add_gauges()
-
-    def _add_gauges(self) -> None:
         gauge = self.metrics.gauge
-        gauge("queue_nodes", "Nodes that wait to be computed.", lambda: self.writer.waiting)
-        gauge("queue_reads", "Look-ups that wait.", lambda: self.reader.waiting)
-        gauge("open_bodies", "Requests that are still being sent.", lambda: len(self.bodies))
+        gauge("queue_nodes", "Nodes waiting to be computed.", lambda: self.writer.waiting)
+        gauge("queue_reads", "Look-ups waiting.", lambda: self.reader.waiting)
+        gauge("open_bodies", "Requests still being received.", lambda: len(self.bodies))
         gauge("nodes", "Nodes in the graph.", lambda: self.work.statistics["nodes"])
         gauge("edges", "Edges in the graph.", lambda: self.work.statistics["edges"])
-        gauge("stale_nodes", "Nodes that a refresh would read again.", lambda: self.work.statistics["stale"])
+        gauge("stale_nodes", "Nodes that a refresh would recompute.", lambda: self.work.statistics["stale"])
+
+    @property
+    def routes(self) -> list[Route]:
+        """All endpoints; the page adds its own."""
+        text = {"text/plain": {"schema": {"type": "string"}}}
+        return [
+            Route("POST", "/v1/embed", self.embed, schemas.EmbeddedNodes),
+            Route("POST", "/v1/nodes", self.add, schemas.EmbeddedNodes),
+            Route("GET", "/v1/nodes/{node_id:path}", self.node, schemas.KnownNode),
+            Route("PUT", "/v1/nodes/{node_id:path}", self.replace, schemas.Embedded),
+            Route("DELETE", "/v1/nodes/{node_id:path}", self.delete, schemas.Deleted),
+            Route("POST", "/v1/edges", self.add_edges, schemas.AddedEdges),
+            Route("GET", "/v1/similar/{node_id:path}", self.similar, schemas.SimilarNodes),
+            Route("POST", "/v1/similar", self.similar_query, schemas.SimilarNodes),
+            Route("POST", "/v1/refresh", self.refresh, schemas.Refreshed),
+            Route("GET", "/healthz", self.health, schemas.Health),
+            Route("GET", "/readyz", self.ready, schemas.Ready),
+            Route("GET", "/metrics", self.show_metrics, text),
+        ]
 
     async def warm_up(self) -> None:
         """Compute something, so that the first client does not wait for kernels to be loaded."""
-        request = Described((NewNode(self._unused_id()),), 1, 1, nodes_json)
+        request = EmbedRequest((NewNode(self._unused_id()),), 1, 1, nodes_json)
         with contextlib.suppress(Refusal):  # on a machine that is too busy it may wait for too long
-            await self.writer.run(self.work.embed, request)
+            await self.writer.run(Kind("warm-up", self.work.embed.run, measured=False), request)
 
-    async def embed(self, request: Nodes) -> Response:
-        """Vectors of nodes that are not there, from their text or features and their links. Nothing is kept."""
-        return await self._described(request, self.work.embed)
+    async def embed(self, request: schemas.Nodes) -> Response:
+        """Vectors of new nodes, from their text or features and their links. Nothing is kept."""
+        return await self._embed(request, self.work.embed)
 
-    async def add(self, request: Nodes) -> Response:
-        """Like /v1/embed, and the nodes stay: they can be linked to, found and walked through from now on."""
-        return await self._described(request, self.work.add)
+    async def add(self, request: schemas.Nodes) -> Response:
+        """Like /v1/embed, but keeps the nodes: from now on they can be linked to, found and walked through."""
+        return await self._embed(request, self.work.add)
 
-    async def _described(self, request: Nodes, kind: Any) -> Response:
+    async def _embed(self, request: schemas.Nodes, kind: Kind) -> Response:
         self._check_count(len(request.nodes), self.config.max_nodes, "nodes")
-        self._check_count(request.named, self.config.max_similar, "explain")
+        self._check_count(request.explained, self.config.max_similar, "explain")
         self._check_count(request.similar, self.config.max_similar, "similar")
         nodes = tuple(self._new_node(node.id, node, f"nodes[{i}]") for i, node in enumerate(request.nodes))
-        described = Described(nodes, request.named, request.similar, nodes_json)
-        return _json(await self.writer.run(kind, described, len(nodes)))
+        payload = EmbedRequest(nodes, request.explained, request.similar, nodes_json)
+        return json_response(await self.writer.run(kind, payload, len(nodes)))
 
-    async def node(self, node_id: PathId) -> Response:
-        """What is known of a node: vector, spread, neighbours, label, text."""
-        return _json(await self._read(lambda: known_json(self.engine.node(node_id))))
+    def node(self, node_id: PathId) -> Response:
+        """What is known about a node: vector, spread, neighbours, label, text."""
+        return json_response(known_json(self.engine.node(node_id)))
 
-    async def replace(self, node_id: PathId, request: NodeContent) -> Response:
-        """Give a node that is there another text or other features, and other links."""
+    async def replace(self, node_id: PathId, request: schemas.NodeContent) -> Response:
+        """Change the text or features and the links of an existing node."""
         node = self._new_node(node_id, request, "")
-        return _json(await self._change(lambda: node_json(self.engine.replace(node))))
+        return json_response(await self.writer.run(self.work.replace, node))
 
     async def delete(self, node_id: PathId) -> Response:
         """Remove a node and its edges."""
+        return json_response(await self.writer.run(self.work.delete, node_id))
 
-        def run() -> bytes:
-            known = self.engine.node(node_id).id  # a number, where ids are numbers
-            answer = to_json({"id": known, "deleted": True})
-            self.engine.delete(known)
-            return answer
-
-        return _json(await self._change(run))
-
-    async def add_edges(self, request: Edges) -> Response:
-        """Add edges between nodes that are there. Walks see them at once; vectors follow with /v1/refresh."""
+    async def add_edges(self, request: schemas.Edges) -> Response:
+        """Add edges between existing nodes. Walks see them at once; /v1/refresh updates the vectors."""
         self._check_count(len(request.edges), self.config.max_nodes, "edges")
         edges = [(edge.src, edge.dst, edge.weight) for edge in request.edges]
-        await self._change(partial(self.engine.add_edges, edges))
-        return _json(to_json({"edges": len(edges)}))
+        return json_response(await self.writer.run(self.work.edges, edges))
 
-    async def similar(self, node_id: PathId, k: Annotated[int, Query(ge=1)] = 10) -> Response:
+    def similar(self, node_id: PathId, k: Annotated[int, Query(ge=1)] = 10) -> Response:
         """The nodes nearest to a node."""
         self._check_count(k, self.config.max_similar, "k")
-        return _json(await self._read(lambda: similar_json(self.engine.similar_to(node_id, k))))
+        return json_response(similar_json(self.engine.similar_to(node_id, k)))
 
-    async def similar_query(self, request: SimilarQuery) -> Response:
-        """The nodes nearest to a vector, or to a node as it is described."""
+    async def similar_query(self, request: schemas.SimilarQuery) -> Response:
+        """The nodes nearest to a vector, or to a described node."""
         self._check_count(request.k, self.config.max_similar, "k")
         if request.node is not None:
             node = self._new_node(self._unused_id(), request.node, "node")
-            described = Described((node,), 0, request.k, _similar_of_first)
-            return _json(await self.writer.run(self.work.embed, described))
+            payload = EmbedRequest((node,), 0, request.k, _similar_of_first)
+            return json_response(await self.writer.run(self.work.embed, payload))
         vector = np.array(request.vector, np.float32)
         if vector.shape != (self.engine.dim,):
-            raise FieldError("vector", f"{vector.size} numbers, where the model's vectors have {self.engine.dim}")
-        return _json(await self._read(lambda: similar_json(self.engine.similar_to_vector(vector, request.k))))
+            raise FieldError("vector", f"{vector.size} numbers, but the model's vectors have {self.engine.dim}")
+        return json_response(await self.read(lambda: similar_json(self.engine.similar_to_vector(vector, request.k))))
 
-    async def refresh(self, request: Annotated[Refresh, Body()] = Refresh()) -> Response:  # noqa: B008
-        """Read nodes near recent changes again, so that their vectors follow."""
+    async def refresh(self, request: Annotated[schemas.Refresh, Body()] = schemas.Refresh()) -> Response:  # noqa: B008
+        """Recompute the vectors of nodes near recent changes."""
         done = 0
         while done < request.limit:  # in parts, so that other requests come in between
             part = min(request.limit - done, self.config.max_batch_nodes)
             try:
-                found = await self._change(partial(self.engine.refresh, part), part)
+                found = await self.writer.run(self.work.refresh, part, part)
             except Refusal:
                 if not done:
                     raise
@@ -160,11 +169,11 @@ class Api:
             done += found
             if not found:
                 break
-        return _json(to_json({"refreshed": done, "stale": self.work.statistics["stale"]}))
+        return json_response(to_json({"refreshed": done, "stale": self.work.statistics["stale"]}))
 
     async def health(self) -> Response:
         """Whether the process answers."""
-        return _json(b'{"status":"ok"}')
+        return json_response(b'{"status":"ok"}')
 
     async def ready(self) -> Response:
         """Whether work is accepted, and what the model reads."""
@@ -172,19 +181,17 @@ class Api:
             raise Refusal(503, "not_ready", "the server is starting or shutting down", retry_after=5)
         engine, statistics = self.engine, self.work.statistics
         answer = {"status": "ready", "nodes": statistics["nodes"], "edges": statistics["edges"], "dim": engine.dim}
-        return _json(to_json(answer | {"reads": engine.reads, "feature_width": engine.feature_width}))
+        return json_response(to_json(answer | {"reads": engine.reads, "feature_width": engine.feature_width}))
 
     async def show_metrics(self) -> Response:
-        """Counters in the format of Prometheus."""
+        """Counters in the Prometheus format."""
         return Response(self.metrics.as_text(), media_type="text/plain; version=0.0.4")
 
-    async def _change(self, call: Callable[[], Any], size: int = 1) -> Any:
-        return await self.writer.run(self.work.change, call, size)
-
-    async def _read(self, call: Callable[[], Any]) -> Any:
+    async def read(self, call: Callable[[], Any]) -> Any:
+        """The result of a look-up, in the thread for look-ups."""
         return await self.reader.run(self.work.read, call)
 
-    def _new_node(self, id: str | int, node: NodeContent, field: str) -> NewNode:
+    def _new_node(self, id: str | int, node: schemas.NodeContent, field: str) -> NewNode:
         self._check_count(len(node.links), self.config.max_links, f"{field}.links".lstrip("."))
         return node.to_new_node(id, field, self.engine.feature_width)
 
@@ -195,31 +202,7 @@ class Api:
     @staticmethod
     def _check_count(count: int, limit: int, field: str) -> None:
         if count > limit:
-            raise FieldError(field, f"{count:,}, where {limit:,} is the limit: ask for less at a time")
-
-    def router(self) -> APIRouter:
-        """All routes."""
-        router = APIRouter(route_class=JsonRoute)
-        errors: dict[int | str, dict[str, Any]] = {"default": {"model": ErrorAnswer}, 422: {"model": ErrorAnswer}}
-        for method, path, handler, answer in (
-            ("POST", "/v1/embed", self.embed, EmbeddedNodes),
-            ("POST", "/v1/nodes", self.add, EmbeddedNodes),
-            ("GET", "/v1/nodes/{node_id:path}", self.node, KnownNode),
-            ("PUT", "/v1/nodes/{node_id:path}", self.replace, Embedded),
-            ("DELETE", "/v1/nodes/{node_id:path}", self.delete, Deleted),
-            ("POST", "/v1/edges", self.add_edges, AddedEdges),
-            ("GET", "/v1/similar/{node_id:path}", self.similar, SimilarNodes),
-            ("POST", "/v1/similar", self.similar_query, SimilarNodes),
-            ("POST", "/v1/refresh", self.refresh, Refreshed),
-            ("GET", "/healthz", self.health, Health),
-            ("GET", "/readyz", self.ready, Ready),
-        ):
-            router.add_api_route(path, handler, methods=[method], response_model=answer, responses=errors)
-        text: dict[int | str, dict[str, Any]] = {200: {"content": {"text/plain": {"schema": {"type": "string"}}}}}
-        router.add_api_route(
-            "/metrics", self.show_metrics, methods=["GET"], response_class=Response, responses=errors | text
-        )
-        return router
+            raise FieldError(field, f"{count:,} is above the limit of {limit:,}: ask for less at a time")
 
 
 def make_app(
@@ -232,8 +215,8 @@ def make_app(
 ) -> FastAPI:
     """The application; the engine is closed with it. `known_ids` are some nodes of the graph, for the examples.
 
-    `app.state.api` has the queue and the counters. With a token, only FREE_PATHS answer without it. With `hosts`,
-    only requests that call the server by one of these names are answered.
+    `app.state.api` has the queue and the counters. With a token, only its `free_paths` answer without it. With
+    `hosts`, only requests that address the server by one of these names are answered.
     """
     config = config or ServeConfig()
     api = Api(engine, config, known_ids)
@@ -253,8 +236,8 @@ def make_app(
         title="sanne", lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False, openapi_url=None
     )
     app.state.api = api
-    app.include_router(api.router())
-    add_failures(app)
+    add_routes(app, api.routes)
+    add_error_handlers(app)
     describe(app, engine, config, known_ids)
     app.add_middleware(
         Guard,
@@ -262,16 +245,73 @@ def make_app(
         bodies=api.bodies,
         full=api.writer.refusal,
         token=token,
-        free=FREE_PATHS,
+        free=api.free_paths,
         hosts=hosts,
     )
     app.add_middleware(Measure, metrics=api.metrics)
     return app
 
 
-def _json(body: bytes) -> Response:
-    return Response(body, media_type="application/json")
+def add_routes(app: FastAPI, routes: Iterable[Route]) -> None:
+    """Add endpoints to an application that does not run yet."""
+    api, router = app.state.api, APIRouter(route_class=_JsonRoute)
+    errors: dict[int | str, dict[str, Any]] = {
+        "default": {"model": schemas.ErrorAnswer},
+        422: {"model": schemas.ErrorAnswer},
+    }
+    for route in routes:
+        described: dict[str, Any] = {"response_model": route.answer, "responses": errors}
+        if isinstance(route.answer, dict):
+            described = {"response_class": Response, "responses": errors | {200: {"content": route.answer}}}
+        handler = route.handler
+        if not inspect.iscoroutinefunction(handler):
+            handler = _in_thread(api.read, handler)
+        router.add_api_route(route.path, handler, methods=[route.method], **described)
+    app.include_router(router)
+
+
+def _in_thread(read: Callable[[Any], Any], handler: Callable[..., Response]) -> Callable[..., Any]:
+    """An async function with the same signature, for FastAPI to inspect."""
+
+    async def run(**parameters: Any) -> Any:
+        return await read(partial(handler, **parameters))
+
+    run.__name__, run.__doc__ = handler.__name__, handler.__doc__
+    run.__signature__ = inspect.signature(handler)  # type: ignore[attr-defined]
+    return run
+
+
+def json_response(body: bytes, headers: dict[str, str] | None = None) -> Response:
+    """An answer whose JSON is there already."""
+    return Response(body, media_type="application/json", headers=headers)
 
 
 def _similar_of_first(answers: list[Answer]) -> bytes:
     return similar_json(answers[0].similar or [])
+
+
+class _JsonRequest(Request):
+    """A request whose JSON is read by a fast and strict parser: no NaN, no lone surrogates."""
+
+    async def json(self) -> Any:
+        if not hasattr(self, "_json"):
+            self._json = orjson.loads(await self.body())
+        return self._json
+
+
+class _JsonRoute(APIRoute):
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        handler = super().get_route_handler()
+
+        async def with_json(request: Request) -> Response:
+            return await handler(_JsonRequest(request.scope, request.receive))
+
+        return with_json
+
+
+def release_memory() -> None:
+    """Return unused memory to the system: Python's garbage, Arrow's pool, and free blocks that malloc keeps."""
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    with contextlib.suppress(OSError, TypeError, AttributeError):  # not every C library has this
+        ctypes.CDLL(None).malloc_trim(0)

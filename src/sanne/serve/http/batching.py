@@ -1,4 +1,4 @@
-"""Dynamic batching: one thread computes what is waiting, requests of one kind together, from a bounded queue."""
+"""Dynamic batching: one thread computes waiting requests, those of one kind together, from a bounded queue."""
 
 import asyncio
 import logging
@@ -15,17 +15,18 @@ from sanne.serve.http.errors import Refusal, busy, closing
 logger = logging.getLogger(__name__)
 
 _LONGEST_RETRY = 60  # seconds
-_BATCH_SHARE = 0.25  # of the longest wait is what a batch of several requests should take at most
-_KEPT_SHARE = 0.8  # of what was measured before, when another batch is measured
+_BATCH_SHARE = 0.25  # of the longest wait: what a batch of several requests may take
+_KEPT_SHARE = 0.8  # weight of earlier measurements when another batch is measured
 
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """A kind of work: `run` takes the payloads of several requests and gives each a result, or its error."""
+    """A kind of work: `run` takes the payloads of several requests and gives each its result or its error."""
 
     name: str
     run: Callable[[Sequence[Any]], Sequence[Any]]
     together: bool = True  # whether requests of this kind may share a call of `run`
+    measured: bool = True  # whether its time says how long others will take
 
 
 @dataclass(eq=False)
@@ -38,7 +39,7 @@ class _Job:
 
 
 class _Pace:
-    """How many seconds a node of one kind takes, by the batches of late; large ones count for more than small ones."""
+    """How many seconds a node takes, averaged over the nodes of recent batches."""
 
     def __init__(self) -> None:
         self._nodes = 0.0
@@ -55,7 +56,7 @@ class _Pace:
 
 @dataclass(frozen=True)
 class BatchReport:
-    """What a batch was, for those who count."""
+    """What a batch was, for the metrics."""
 
     kind: str
     requests: int
@@ -65,11 +66,10 @@ class BatchReport:
 
 
 class Worker:
-    """A thread with a queue. Sizes are counted in nodes: a request of 50 nodes fills the queue as 50 of one do.
+    """A thread with a queue. Sizes are counted in nodes: a request of 50 nodes takes as much room as 50 of one.
 
-    No request waits longer than `max_seconds`: it is refused at once if the work ahead of it would take longer, as
-    far as that can be told, and otherwise when its turn comes too late. `idle` is called when there has been nothing
-    to do for `idle_seconds` after some work.
+    No request waits longer than `max_seconds`: it is refused at once if the work ahead of it is expected to take
+    longer, and otherwise when its turn comes too late. `idle` is called `idle_seconds` after the last work.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Worker:
         self._waiting = 0
         self._paces: dict[Kind, _Pace] = {}
         self._all_kinds = _Pace()
-        self._busy_until = 0.0  # when the batch that is being computed should be done
+        self._busy_until = 0.0  # when the current batch should be done
         self._has_worked = False  # since `idle` was called
         self._closing = False
         self._changed = threading.Condition()
@@ -113,7 +113,7 @@ class Worker:
         return self._thread.is_alive() and not self._closing
 
     def start(self) -> None:
-        """Begin to work, for the event loop that runs now."""
+        """Start the thread, for the running event loop."""
         self._loop = asyncio.get_running_loop()
         self._thread.start()
 
@@ -122,11 +122,11 @@ class Worker:
         if self._closing:
             return closing()
         seconds = self._seconds_ahead()
-        full = self._waiting > 0 and self._waiting + size > self._max_queue  # what is larger than the queue waits alone
+        full = self._waiting > 0 and self._waiting + size > self._max_queue  # a larger one than the queue waits alone
         return _busy_for(seconds) if full or seconds > self._max_seconds else None
 
     def _seconds_ahead(self) -> float:
-        """How long the work that is there now should take."""
+        """How long the current work should take."""
         with self._changed:
             return max(0.0, self._busy_until - self._clock()) + self._seconds_of(self._jobs)
 
@@ -134,10 +134,10 @@ class Worker:
         return sum(job.size * self._pace_of(job.kind).seconds_a_node for job in jobs)
 
     def _pace_of(self, kind: Kind) -> _Pace:
-        return self._paces.get(kind, self._all_kinds)  # what never ran yet is taken to be like the rest
+        return self._paces.get(kind, self._all_kinds)  # a kind that never ran is taken to be like the others
 
     async def run(self, kind: Kind, payload: Any, size: int = 1) -> Any:
-        """The result of one request; raises Refusal where the queue is full, or the error that `kind` gave."""
+        """The result of one request; raises Refusal if the queue is full, or the error that `kind` gave."""
         assert self._loop is not None
         job = _Job(kind, payload, max(1, size), self._loop.create_future(), self._clock())
         with self._changed:
@@ -149,13 +149,13 @@ class Worker:
         return await job.future
 
     def refuse_new(self) -> None:
-        """Accept nothing more; what was accepted is still done."""
+        """Accept no more requests; accepted ones are still finished."""
         with self._changed:
             self._closing = True
             self._changed.notify()
 
     async def close(self) -> None:
-        """Finish what was accepted, then end."""
+        """Finish accepted requests, then stop."""
         self.refuse_new()
         await asyncio.to_thread(self._thread.join)
 
@@ -166,17 +166,18 @@ class Worker:
             seconds = self._clock() - started
             nodes = sum(job.size for job in batch)
             with self._changed:
-                for pace in (self._paces.setdefault(batch[0].kind, _Pace()), self._all_kinds):
-                    pace.measure(nodes, seconds)
+                if batch[0].kind.measured:
+                    self._paces.setdefault(batch[0].kind, _Pace()).measure(nodes, seconds)
+                    self._all_kinds.measure(nodes, seconds)
                 self._busy_until = 0.0
             self._deliver(batch, results)
             waited = max(started - job.since for job in batch)
             self._report(BatchReport(batch[0].kind.name, len(batch), nodes, seconds, waited))
             self._has_worked = True
-            del batch, results  # they can be large, and the next may be long in coming
+            del batch, results  # they can be large, and it may be long until the next
 
     def _next_batch(self) -> list[_Job]:
-        """The first request that waits, and others of its kind; none when everything is done for good."""
+        """The first waiting request and others of its kind; none when the worker is closed."""
         while True:
             self._wait_for_work()
             with self._changed:
@@ -187,7 +188,7 @@ class Worker:
                     return []
 
     def _wait_for_work(self) -> None:
-        """Until there is some, or there will be none."""
+        """Wait until there is work, or there will be none."""
         with self._changed:
             seconds = self._idle_seconds if self._has_worked else None
             if self._changed.wait_for(lambda: self._jobs or self._closing, seconds):
@@ -214,12 +215,12 @@ class Worker:
         return batch
 
     def _largest_batch(self, kind: Kind) -> float:
-        """How many nodes to compute together: on a slow machine fewer, as nobody else is served meanwhile."""
+        """How many nodes to compute together: fewer on a slow machine, since all others wait meanwhile."""
         seconds = self._pace_of(kind).seconds_a_node
         return min(self._max_batch, _BATCH_SHARE * self._max_seconds / seconds) if seconds else self._max_batch
 
     def _drop_late(self) -> None:
-        """Refuse requests that have waited for too long, unless they are the last ones anyway."""
+        """Refuse requests that have waited too long, unless the worker is closing."""
         latest = self._clock() - self._max_seconds
         late = [job for job in self._jobs if job.since < latest]
         if late and not self._closing:
@@ -232,8 +233,8 @@ class Worker:
         assert self._loop is not None
         try:
             self._loop.call_soon_threadsafe(_settle, batch, results)
-        except RuntimeError:  # the loop has ended, and nobody waits
-            logger.warning("%d finished requests have nobody to go to", len(batch))
+        except RuntimeError:  # the event loop has ended
+            logger.warning("%d requests finished after the event loop had ended", len(batch))
 
 
 def _busy_for(seconds: float) -> Refusal:

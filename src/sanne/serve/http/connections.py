@@ -1,7 +1,4 @@
-"""Connections: how many there may be, how long a request's head may take, and how many bytes all of a request.
-
-uvicorn has no such limits.
-"""
+"""Limits that uvicorn lacks: the number of connections, the time for a request's head, the bytes of a request."""
 
 import asyncio
 from typing import Any
@@ -12,8 +9,8 @@ from sanne.config import ServeConfig
 from sanne.serve.http.errors import Refusal, body_too_large
 
 _FULL = Refusal(503, "too_many_connections", "too many connections are open: try again later", retry_after=1)
-_LINGER_BODIES = 4  # times the largest body is what is thrown away of one that was refused
-_BAD = Refusal(400, "bad_http", "this is not HTTP/1.1 as the server understands it")
+_LINGER_BODIES = 4  # times the largest body: how much of a refused one is read and discarded
+_BAD = Refusal(400, "bad_http", "this is not valid HTTP/1.1")
 
 
 def limited_protocol(config: ServeConfig) -> type[asyncio.Protocol]:
@@ -29,10 +26,10 @@ class _LimitedProtocol(HttpToolsProtocol):
     limits: ServeConfig
     _timer: asyncio.TimerHandle | None = None
     _head_bytes = 0
-    _in_head = True  # until a request's head is whole, and again after its body
+    _in_head = True  # until a request's head is complete, and again after its body
     _rest_bytes = 0  # received after the head: body, framing of chunks, trailers
-    _thrown_away = 0  # bytes of a body whose answer has been given
-    _fault = _BAD  # why the parser would not go on
+    _discarded = 0  # bytes of a body that has been answered already
+    _fault = _BAD  # why the parser stopped
     _refused = False  # nothing more is read from this connection
 
     def connection_made(self, transport: Any) -> None:
@@ -50,7 +47,7 @@ class _LimitedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self._refused:
-            self._throw_away(data)
+            self._discard(data)
             return
         if self._in_head:
             self._head_bytes += len(data)
@@ -62,19 +59,19 @@ class _LimitedProtocol(HttpToolsProtocol):
         if self._in_head:
             self._look_at_head()
         elif self.cycle.response_complete:
-            self._throw_away(data)
+            self._discard(data)
         elif self._rest_bytes > self.limits.max_body_bytes + self.limits.max_header_bytes:
             self._refuse(body_too_large(self.limits.max_body_bytes))
 
     def _look_at_head(self) -> None:
-        """Limits on a head that is not whole yet."""
+        """Check the limits of an incomplete head."""
         if self._head_bytes > self.limits.max_header_bytes:
             self._refuse(self._head_too_large())
         elif self._timer is None and (self.cycle is None or self.cycle.response_complete):
             self._set_timer(self.limits.header_seconds, self._head_is_late)
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head:  # otherwise it is a trailer, which comes too late to be believed
+        if self._in_head:  # otherwise it is a trailer, which must not act as a header
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -85,7 +82,7 @@ class _LimitedProtocol(HttpToolsProtocol):
         self._unset_timer()
         self._in_head = False
         self._rest_bytes = max(0, self._head_bytes - head)  # arrived together with the end of the head
-        self._thrown_away = 0
+        self._discarded = 0
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -97,7 +94,7 @@ class _LimitedProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if not self._in_head and not self.transport.is_closing():
-            # Refused in the middle: what still comes is thrown away for a while, so that the answer arrives.
+            # Refused in the middle: discard what still comes for a while, so that the answer arrives.
             self._set_timer(self.limits.linger_seconds, self._end)
 
     def timeout_keep_alive_handler(self) -> None:
@@ -113,26 +110,26 @@ class _LimitedProtocol(HttpToolsProtocol):
     def _head_is_late(self) -> None:
         if self._head_bytes and not self.transport.get_write_buffer_size():
             limit = f"{self.limits.header_seconds:g} seconds"
-            self._refuse(Refusal(408, "head_too_slow", f"the request's head must be whole within {limit}"), False)
+            self._refuse(Refusal(408, "head_too_slow", f"the request's head must be complete within {limit}"), False)
         else:
             self._end()
 
     def _end(self) -> None:
-        """Close; if the client does not even read its last answer, without waiting until it does."""
+        """Close, without waiting for a client that does not read its last answer."""
         if self.transport.get_write_buffer_size():
             self.transport.abort()
         else:
             self.transport.close()
 
     def _refuse(self, refusal: Refusal, linger: bool = True) -> None:
-        """Answer and close; with `linger` only after a while, since closing on unread data can destroy the answer."""
+        """Answer and close; with `linger` only after a while, since closing on unread data can lose the answer."""
         self._unset_timer()
         self._refused = True
         answering = self.cycle is not None and not self.cycle.response_complete
         if self.pipeline:
             self.transport.abort()
         elif answering and (self._in_head or self.cycle.response_started):
-            self.cycle.keep_alive = False  # an answer is on its way, after which the connection is closed
+            self.cycle.keep_alive = False  # closed after the answer that is being sent
         else:
             if answering:
                 self.cycle.disconnected = True  # what the application still sends goes nowhere
@@ -144,9 +141,9 @@ class _LimitedProtocol(HttpToolsProtocol):
             else:
                 self.transport.close()
 
-    def _throw_away(self, data: bytes) -> None:
-        self._thrown_away += len(data)
-        if self._thrown_away > _LINGER_BODIES * self.limits.max_body_bytes:
+    def _discard(self, data: bytes) -> None:
+        self._discarded += len(data)
+        if self._discarded > _LINGER_BODIES * self.limits.max_body_bytes:
             self.transport.abort()
 
     def _set_timer(self, seconds: float, action: Any) -> None:

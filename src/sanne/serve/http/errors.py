@@ -1,35 +1,43 @@
-"""One JSON shape for everything that the server refuses: {"error": {"code", "message", "field"}}."""
+"""Every error as the same JSON: {"error": {"code", "message", "field"}}."""
 
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import orjson
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 from starlette.types import Send
 
+from sanne.errors import FieldError, InputError, NodeExistsError, SanneError, StoreError, UnknownNodeError
 
+logger = logging.getLogger(__name__)
+
+_HTTP_CODES = {
+    400: ("bad_request", "the body cannot be read as JSON"),
+    404: ("no_such_path", "there is nothing at this path; /openapi.json lists all paths"),
+    405: ("method_not_allowed", "this path does not accept this method; /openapi.json lists all methods"),
+}
+_TYPES = ("str", "int", "float", "bool")  # how pydantic names the alternatives of a union, besides names of classes
+
+
+@dataclass(eq=False)
 class Refusal(Exception):
     """An answer other than success: what a client is told, and the status that goes with it.
 
-    `field` names the part of the request at fault, as in `nodes.0.links.1`; `retry_after` is in seconds; `allow`
-    lists the methods that a path takes.
+    `field` names the part of the request at fault, as in `nodes[0].links[1]`; `retry_after` is in seconds; `allow`
+    lists the methods that a path accepts.
     """
 
-    def __init__(
-        self,
-        status: int,
-        code: str,
-        message: str,
-        *,
-        field: str | None = None,
-        retry_after: int | None = None,
-        allow: str | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        self.code = code
-        self.message = message
-        self.field = field
-        self.retry_after = retry_after
-        self.allow = allow
+    status: int
+    code: str
+    message: str
+    _: KW_ONLY
+    field: str | None = None
+    retry_after: int | None = None
+    allow: str | None = None
 
     def body(self) -> bytes:
         """The JSON of the answer."""
@@ -39,7 +47,7 @@ class Refusal(Exception):
         return orjson.dumps({"error": error})
 
     def headers(self) -> dict[str, str]:
-        """What the answer's head says beside length and type."""
+        """The headers of the answer besides length and type."""
         headers = {}
         if self.retry_after is not None:
             headers["retry-after"] = str(self.retry_after)
@@ -49,16 +57,16 @@ class Refusal(Exception):
             headers["www-authenticate"] = "Bearer"
         return headers
 
+    def response(self) -> Response:
+        """The answer for the framework to send."""
+        return Response(self.body(), self.status, self.headers(), "application/json")
+
     async def send(self, send: Send) -> None:
-        """Answer with this, where no framework does it."""
-        body = self.body()
-        headers = {"content-type": "application/json", "content-length": str(len(body))} | self.headers()
-        pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-        await send({"type": "http.response.start", "status": self.status, "headers": pairs})
-        await send({"type": "http.response.body", "body": body})
+        """Send the answer from outside the framework."""
+        await self.response()({"type": "http"}, _no_request, send)
 
     def as_http(self) -> bytes:
-        """A whole HTTP/1.1 answer after which the connection is closed, for what is refused before it is a request."""
+        """A whole HTTP/1.1 answer that closes the connection, for what is refused before it is a request."""
         body = self.body()
         head = (
             f"HTTP/1.1 {self.status} \r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
@@ -68,9 +76,13 @@ class Refusal(Exception):
         return (head + more + "\r\n").encode("latin-1") + body
 
 
+async def _no_request() -> Any:
+    raise AssertionError("an answer reads nothing")
+
+
 def busy(retry_after: int) -> Refusal:
     """The queue is full."""
-    return Refusal(429, "busy", "too many requests are waiting: send this one again later", retry_after=retry_after)
+    return Refusal(429, "busy", "too many requests are waiting: try again later", retry_after=retry_after)
 
 
 def body_too_large(limit: int) -> Refusal:
@@ -79,5 +91,90 @@ def body_too_large(limit: int) -> Refusal:
 
 
 def closing() -> Refusal:
-    """The server is on its way out."""
-    return Refusal(503, "closing", "the server is shutting down: send this to another, or later", retry_after=5)
+    """The server is shutting down."""
+    return Refusal(503, "closing", "the server is shutting down: try another one, or later", retry_after=5)
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Answer whatever goes wrong in the same shape."""
+    kinds: dict[type[Exception], Callable[[Any], Refusal]] = {
+        Refusal: lambda error: error,
+        SanneError: refusal_of,
+        RequestValidationError: _invalid,
+        HTTPException: _http,
+        Exception: lambda error: _unexpected(),
+    }
+    for kind, refusal_for in kinds.items():
+        app.add_exception_handler(kind, _handler(refusal_for))
+
+
+def _handler(refusal_for: Callable[[Any], Refusal]) -> Callable[[Request, Exception], Coroutine[Any, Any, Response]]:
+    async def handle(request: Request, error: Exception) -> Response:
+        return refusal_for(error).response()
+
+    return handle
+
+
+def refusal_of(error: Exception) -> Refusal:
+    """What a client is told when the engine raised this."""
+    if isinstance(error, UnknownNodeError):
+        return Refusal(404, "unknown_node", str(error))
+    if isinstance(error, NodeExistsError):
+        return Refusal(409, "node_exists", str(error))
+    if isinstance(error, FieldError):
+        return Refusal(422, "invalid", error.message, field=error.field)
+    if isinstance(error, InputError):
+        return Refusal(422, "invalid", str(error))
+    if isinstance(error, StoreError):
+        logger.error("a request was answered 503: %s", error)  # names files, which are not for clients to see
+        return Refusal(503, "store", "the store cannot be used now; see the server's log", retry_after=5)
+    logger.error("a request was answered 500", exc_info=error)
+    return _unexpected()
+
+
+def _unexpected() -> Refusal:
+    return Refusal(500, "internal", "internal error; see the server's log")
+
+
+def _http(error: Any) -> Refusal:
+    code, message = _HTTP_CODES.get(error.status_code, ("http", str(error.detail)))
+    status = 422 if error.status_code == 400 else error.status_code
+    return Refusal(status, code, message, allow=(error.headers or {}).get("Allow"))
+
+
+def _invalid(error: Any) -> Refusal:
+    """The first problem; where a field may be of several types, why it is none of them.
+
+    If it nearly is one of them, like `{"to": "a", "weight": 0}`, only what is wrong with that one.
+    """
+    found = [(_path_of(item), _reason(item)) for item in error.errors()]
+    field = max((path for path, _ in found if path.startswith(found[0][0])), key=len)
+    reasons = [reason for path, reason in found if path == field]
+    return Refusal(422, "invalid", ", or: ".join(dict.fromkeys(reasons)), field=field or None)
+
+
+def _reason(item: dict[str, Any]) -> str:
+    if item["type"] == "json_invalid":
+        return f"not JSON: {item['ctx']['error']}"
+    if item["type"] == "missing" and tuple(item["loc"]) == ("body",):
+        return "a JSON body with the header Content-Type: application/json is required"
+    if item["type"] in ("model_attributes_type", "dict_type", "model_type") and isinstance(item["input"], bytes):
+        return "send the header Content-Type: application/json"
+    return str(item["msg"]).removeprefix("Value error, ")
+
+
+def _path_of(item: dict[str, Any]) -> str:
+    """The path of an error, as in `nodes[2].links[0]`; empty for the request as a whole."""
+    path = ""
+    _, *parts = item["loc"]  # the first is "body", "query" or "path"
+    for place, part in enumerate(parts):
+        if isinstance(part, int):
+            path += f"[{part}]" if path else ""
+        elif _is_field(part) or (item["type"] == "extra_forbidden" and place == len(parts) - 1):
+            path += f".{part}" if path else str(part)
+    return path
+
+
+def _is_field(part: str) -> bool:
+    """Whether a part of a path names a field, and not one of the types that a field may have."""
+    return part.isidentifier() and part.islower() and part not in _TYPES

@@ -1,8 +1,8 @@
-"""What a request may cost before anyone looks at it: its bytes, its time, its nesting, and who may send it."""
+"""Checks before a request is handled: who sends it, its size, the time it takes to arrive, its nesting."""
 
 import asyncio
 import hmac
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,19 +18,19 @@ _METHODS_WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
 
 
 class Disconnected(Exception):
-    """The client is gone before its request was whole."""
+    """The client disconnected before its request was complete."""
 
 
 @dataclass(eq=False)
 class _Body:
-    """A body on its way in."""
+    """A body that is being received."""
 
     deadline: asyncio.Timeout
     size: int = 0
     refusal: Refusal | None = None
 
     def end(self, refusal: Refusal) -> None:
-        """Let the one who waits for this body answer with a refusal instead."""
+        """Stop waiting for this body, and answer with a refusal."""
         if self.refusal is None and not self.deadline.expired():
             self.refusal = refusal
             self.deadline.reschedule(asyncio.get_running_loop().time())
@@ -39,8 +39,8 @@ class _Body:
 class OpenBodies:
     """Reads bodies within limits of bytes and time.
 
-    What all unfinished bodies hold together is bounded as well, in number and in bytes. Whoever has been sending for
-    longest gives way to newcomers, so that clients which trickle can fill this up and harm only one another.
+    The number and total size of incomplete bodies are limited as well. The oldest are refused to make room for new
+    ones, so that slow clients harm only one another.
     """
 
     def __init__(self, config: ServeConfig) -> None:
@@ -69,7 +69,7 @@ class OpenBodies:
             raise body.refusal or self._too_slow("longer than allowed") from None
 
     def end_all(self) -> None:
-        """Answer 503 to everyone who is still sending, and to those who begin."""
+        """Answer 503 to all clients that are still sending, and to new ones."""
         self._closing = True
         for body in self._open:
             body.end(closing())
@@ -101,7 +101,7 @@ class OpenBodies:
         for body in list(self._open):
             if over <= 0 and held <= 0:
                 return
-            body.end(self._too_slow("longest of all while others wait"))
+            body.end(self._too_slow("longer than all others, and there is no room for more"))
             over -= 1
             held -= body.size
 
@@ -111,18 +111,15 @@ class OpenBodies:
 
 
 class Pace:
-    """Gives everyone a turn, so many in a second.
-
-    Clients that ask again as soon as they are refused would otherwise have the server do nothing but refuse.
-    """
+    """Spaces out refusals, so that clients that retry at once do not take up the server's time."""
 
     def __init__(self, turns_a_second: int, longest: float = 1.0) -> None:
         self._between = 1 / turns_a_second
-        self._longest = longest  # seconds that anyone waits
+        self._longest = longest  # wait, in seconds
         self._next = 0.0
 
     async def turn(self) -> None:
-        """Wait for one's turn; no wait at all while few ask."""
+        """Wait for one's turn; while there are few requests, not at all."""
         now = asyncio.get_running_loop().time()
         mine = min(max(self._next, now), now + self._longest)
         self._next = mine + self._between
@@ -132,22 +129,22 @@ class Pace:
 
 def _check_path(scope: Scope) -> None:
     if (character := control_character(scope["path"])) is not None:
-        raise Refusal(422, "invalid", f"the control character {character!r} stands in the path, and no id has one")
+        raise Refusal(422, "invalid", f"the path has the control character {character!r}, which no id has")
 
 
 def _check_origin(scope: Scope) -> None:
-    """Refuse changes that a web page of another origin asks for: its browser sends them without asking the user."""
+    """Refuse changes requested by a web page of another origin: browsers send them without asking the user."""
     if scope["method"] not in _METHODS_WITH_BODY:
         return
     headers = Headers(scope=scope)
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-    if site is not None:  # a browser that is sure of it, also behind a proxy that changes the host
+    if site is not None:  # set by the browser, and right also behind a proxy that changes the host
         foreign = site.lower() not in ("same-origin", "none")
     else:
         host = headers.get("host", "").lower()
         foreign = origin is not None and origin.lower() not in (f"http://{host}", f"https://{host}")
     if foreign:
-        raise Refusal(403, "foreign_origin", "a page of another origin asked for this: only this server's own page may")
+        raise Refusal(403, "foreign_origin", "this request came from a page of another origin")
 
 
 def _declared_length(scope: Scope) -> int:
@@ -162,7 +159,7 @@ def _without_port(host: str) -> str:
 
 
 def json_depth(body: bytes) -> int:
-    """How deep lists and objects are nested, up to the first place where the text is no JSON."""
+    """How deep lists and objects are nested, up to the first place where the text is not JSON."""
     # Without escaped backslashes and escaped quotes, every quote left begins or ends a string.
     text = body.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _DELETED)
     brackets = np.frombuffer(b"".join(text.split(b'"')[::2]), np.uint8)
@@ -171,7 +168,7 @@ def json_depth(body: bytes) -> int:
 
 
 class Guard:
-    """ASGI middleware: host, path, origin, token, then body, then nesting; what comes through arrives whole."""
+    """ASGI middleware: checks host, path, origin and token, then reads the whole body and checks its nesting."""
 
     def __init__(
         self,
@@ -181,13 +178,13 @@ class Guard:
         bodies: OpenBodies,
         full: Callable[[], Refusal | None],
         token: str | None = None,
-        free: Iterable[str] = (),
+        free: Collection[str] = (),
         hosts: Iterable[str] | None = None,
     ) -> None:
-        """`full` gives the refusal for new work, if there is one now; `free` are paths that need no token.
+        """`full` gives the refusal of new work, if there is one; `free` are paths that need no token.
 
-        `hosts` are the names by which the server may be called; None: any. A web page that a browser on this machine
-        shows can give its own name this machine's address, and then speak to servers here: it calls them by that name.
+        `hosts` are the names by which the server may be addressed; None: any. This stops DNS rebinding: a web page
+        whose host name resolves to this machine reaches its servers under that name.
         """
         self.app = app
         self._config = config
@@ -195,7 +192,7 @@ class Guard:
         self._full = full
         self._refusals = Pace(config.max_refusals)
         self._token = None if token is None else token.encode()
-        self._free = frozenset(free)
+        self._free = free
         self._hosts = None if hosts is None else frozenset(name.lower() for name in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -220,11 +217,8 @@ class Guard:
             return
         called = Headers(scope=scope).get("host", "")
         if _without_port(called).lower() not in self._hosts:
-            raise Refusal(
-                421,
-                "wrong_host",
-                f"this server does not go by the name {called[:100]!r}: start it with --allow-host NAME if it should",
-            )
+            message = f"this server is not called {called[:100]!r}: start it with --allow-host NAME if it should be"
+            raise Refusal(421, "wrong_host", message)
 
     def _check_token(self, scope: Scope) -> None:
         if self._token is None or scope["path"] in self._free:
@@ -237,13 +231,13 @@ class Guard:
     async def _whole(self, scope: Scope, receive: Receive) -> Receive:
         if scope["method"] not in _METHODS_WITH_BODY:
             return receive
-        if (refusal := self._full()) is not None:  # before anything is read: an answer that costs little
+        if (refusal := self._full()) is not None:  # before the body is read: a cheap answer
             await self._refusals.turn()
             raise refusal
         body = await self._bodies.read(scope, receive)
         limit = self._config.max_json_depth
         if body.count(b"[") + body.count(b"{") > limit and (depth := json_depth(body)) > limit:
-            raise Refusal(422, "json_too_deep", f"the JSON is nested {depth:,} deep, where {limit} is the limit")
+            raise Refusal(422, "json_too_deep", f"the JSON is nested {depth:,} deep, the limit is {limit}")
         return _replayed(body, receive)
 
 

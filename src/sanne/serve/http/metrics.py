@@ -1,7 +1,7 @@
 """Numbers for Prometheus: requests, their time, batches, the queue, nodes and edges."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -10,12 +10,12 @@ from sanne.serve.http.batching import BatchReport
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-_DISCONNECTED = "disconnected"  # stands for the status where a client did not wait for one
-_OTHER = "other"  # stands for paths that have no route
+_DISCONNECTED = "disconnected"  # in place of the status, if the client did not wait for one
+_OTHER = "other"  # in place of the route, for paths without one
 
 
 class RouteNames:
-    """Which route a path belongs to, so that there are as many labels as routes, whatever clients ask for."""
+    """Which route a path belongs to, so that clients cannot add labels."""
 
     def __init__(self, paths: Iterable[str]) -> None:
         """`paths` as the API's description has them, `/v1/nodes/{node_id}` for example."""
@@ -38,24 +38,17 @@ class Metrics:
         self.requests = Counter(
             "sanne_requests", "Requests answered.", ["method", "route", "status"], registry=self.registry
         )
-        self.seconds = Histogram(
-            "sanne_request_seconds", "Time to answer.", ["route"], buckets=_SECONDS, registry=self.registry
-        )
-        self.batch_requests = Histogram(
-            "sanne_batch_requests", "Requests computed together.", ["kind"], buckets=_SIZES, registry=self.registry
-        )
-        self.batch_nodes = Histogram(
-            "sanne_batch_nodes", "Nodes computed together.", ["kind"], buckets=_SIZES, registry=self.registry
-        )
-        self.batch_seconds = Histogram(
-            "sanne_batch_seconds", "Time to compute a batch.", ["kind"], buckets=_SECONDS, registry=self.registry
-        )
-        self.waited = Histogram(
-            "sanne_queue_seconds", "Longest wait in a batch.", ["kind"], buckets=_SECONDS, registry=self.registry
-        )
+        self.seconds = self._histogram("request_seconds", "Time to answer.", "route", _SECONDS)
+        self.batch_requests = self._histogram("batch_requests", "Requests computed together.", "kind", _SIZES)
+        self.batch_nodes = self._histogram("batch_nodes", "Nodes computed together.", "kind", _SIZES)
+        self.batch_seconds = self._histogram("batch_seconds", "Time to compute a batch.", "kind", _SECONDS)
+        self.waited = self._histogram("queue_seconds", "Longest wait in a batch.", "kind", _SECONDS)
+
+    def _histogram(self, name: str, description: str, label: str, buckets: Sequence[float]) -> Histogram:
+        return Histogram(f"sanne_{name}", description, [label], buckets=buckets, registry=self.registry)
 
     def gauge(self, name: str, description: str, value: Callable[[], float]) -> None:
-        """A number that is looked up whenever someone asks."""
+        """A number that is looked up when the metrics are read."""
         Gauge(f"sanne_{name}", description, registry=self.registry).set_function(value)
 
     def count_batch(self, report: BatchReport) -> None:
@@ -66,12 +59,12 @@ class Metrics:
         self.waited.labels(report.kind).observe(report.waited)
 
     def as_text(self) -> bytes:
-        """What /metrics says."""
+        """The content of /metrics."""
         return generate_latest(self.registry)
 
 
 class Measure:
-    """ASGI middleware: counts and times every request, refused ones included."""
+    """ASGI middleware: counts and times every request, including refused ones."""
 
     def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
         self.app = app

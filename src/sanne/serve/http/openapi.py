@@ -1,4 +1,4 @@
-"""The description of the API, with this server's limits and with examples that work on this very model."""
+"""The description of the API, with this server's limits and with examples that work on this model."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from sanne.serve.engine.engine import Engine
 from sanne.serve.http.work import to_json
 
 VERSION = "1"
-_DESCRIPTION = "Vectors for nodes that arrive later: what they are like, how sure that is, and why."
+_DESCRIPTION = "Vectors for new nodes of a graph, with their uncertainty, an explanation, and similar nodes."
 
 
 def describe(app: FastAPI, engine: Engine, config: ServeConfig, known_ids: Sequence[Any]) -> None:
@@ -22,7 +22,7 @@ def describe(app: FastAPI, engine: Engine, config: ServeConfig, known_ids: Seque
         if app.openapi_schema is None:
             schema = get_openapi(title="sanne", version=VERSION, description=_DESCRIPTION, routes=app.routes)
             _add_limits(schema["components"]["schemas"], config)
-            _add_examples(schema["paths"], engine, [id for id in known_ids if _is_there(engine, id)])
+            _add_examples(schema["paths"], engine, [id for id in known_ids if _exists(engine, id)])
             app.openapi_schema = schema
         return app.openapi_schema
 
@@ -44,7 +44,7 @@ def _add_limits(schemas: dict[str, Any], config: ServeConfig) -> None:
     schemas["SimilarQuery"]["properties"]["k"]["maximum"] = config.max_similar
 
 
-def _is_there(engine: Engine, id: Any) -> bool:
+def _exists(engine: Engine, id: Any) -> bool:
     try:
         engine.node(id)
     except UnknownNodeError:
@@ -70,7 +70,7 @@ def _add_examples(paths: dict[str, Any], engine: Engine, ids: list[Any]) -> None
         ("/v1/refresh", "post", {"limit": 100}),
         ("/v1/map/place", "post", {"nodes": [{"vector": [1.0] + [0.0] * (engine.dim - 1), "spread": 0.1}]}),
     ):
-        if example is not None and path in paths:  # without its page a server has no map
+        if example is not None and path in paths:  # a server without its page has no map
             paths[path][method]["requestBody"]["content"]["application/json"]["example"] = example
     for methods in paths.values():
         for operation in methods.values():

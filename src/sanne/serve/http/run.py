@@ -1,4 +1,4 @@
-"""Runs the application under uvicorn: a bound socket, limits on connections, an end that finishes what was accepted."""
+"""Runs the application under uvicorn: a bound socket, limits on connections, graceful shutdown."""
 
 import gc
 import signal
@@ -17,7 +17,7 @@ from sanne.serve.http.connections import limited_protocol
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server, which at its end first says 503 to whoever is not yet accepted."""
+    """uvicorn's server; on shutdown it first answers 503 to requests that are not accepted yet."""
 
     def __init__(self, config: uvicorn.Config, api: Api, on_start: Callable[[], Any]) -> None:
         super().__init__(config)
@@ -26,7 +26,7 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        # What is there now stays: to look through it for garbage, now and then, would stop all threads for 300 ms.
+        # What exists now stays: searching it for garbage from time to time would stop all threads for 300 ms.
         gc.collect()
         gc.freeze()
         self._on_start()
@@ -42,7 +42,7 @@ def bind(host: str, port: int) -> socket.socket:
     """A socket to listen on; port 0 takes a free one."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        # With the protocol named, asyncio turns Nagle's algorithm off; otherwise every answer is 40 ms late.
+        # Only with a named protocol does asyncio turn Nagle's algorithm off, which would delay answers by 40 ms.
         listener = socket.socket(family, kind, protocol)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -56,7 +56,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 
 def url_of(listener: socket.socket) -> str:
-    """Where a bound socket is reached."""
+    """The address of a bound socket."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -68,7 +68,7 @@ def is_loopback(listener: socket.socket) -> bool:
 
 
 def loopback_names(host: str) -> list[str]:
-    """What a server that only this machine can reach is called."""
+    """The names of a server that only this machine can reach."""
     return ["localhost", "127.0.0.1", "[::1]", f"[{host}]" if ":" in host else host]
 
 
@@ -80,21 +80,21 @@ def run_app(app: FastAPI, listener: socket.socket, config: ServeConfig, on_start
         ws="none",
         lifespan="on",
         log_config=None,
-        log_level="error",  # a warning for every request that is no HTTP would let anyone fill the log
+        log_level="error",  # a warning for every malformed request would let anyone fill the log
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_keep_alive=config.keep_alive_seconds,  # type: ignore[arg-type]  # a timer, for which fractions do
+        timeout_keep_alive=config.keep_alive_seconds,  # type: ignore[arg-type]  # a timer, which takes fractions too
         timeout_graceful_shutdown=config.shutdown_seconds,  # type: ignore[arg-type]
     )
     server = _Server(settings, app.state.api, on_start)
-    with _ends_quietly():
+    with _ignored_signals():
         server.run([listener])
 
 
 @contextmanager
-def _ends_quietly() -> Iterator[None]:
-    """uvicorn raises its signal again when it is done; by then there is nothing left to end."""
+def _ignored_signals() -> Iterator[None]:
+    """Ignore the signal that uvicorn raises again when it is done."""
     before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         yield

@@ -1,4 +1,4 @@
-"""What clients send and get: the JSON of requests and answers. How much of it is allowed is for the server to say."""
+"""The JSON of requests and answers. Limits on their size are the server's (`ServeConfig`)."""
 
 from typing import Annotated, Any, Literal
 
@@ -8,34 +8,34 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, S
 from sanne.errors import FieldError
 from sanne.graph.graph import FloatArray
 from sanne.graph.ids import control_character
-from sanne.serve.engine.nodes import NewNode
-from sanne.serve.engine.nodes import NodeId as EngineId
+from sanne.serve.live.features import NewNode
+from sanne.serve.live.features import NodeId as EngineId
 
-NAMED_BY_DEFAULT = 10  # nodes, for "explain": true
+EXPLAINED_BY_DEFAULT = 10  # nodes, for "explain": true
 
 
 def _without_control_characters(node_id: EngineId) -> EngineId:
     if isinstance(node_id, str) and (character := control_character(node_id)) is not None:
-        raise ValueError(f"the control character {character!r} stands in this id: leave it out")
+        raise ValueError(f"this id has the control character {character!r}: leave it out")
     return node_id
 
 
-# For the description; the check itself is `_without_control_characters`.
+# For the description only; `_without_control_characters` checks.
 NO_CONTROL_CHARACTERS: dict[str, Any] = {"pattern": r"^[^\x00-\x1f\x7f-\x9f]+$"}
 
 NodeId = Annotated[
     Annotated[str, Field(min_length=1, max_length=512, json_schema_extra=NO_CONTROL_CHARACTERS)]
     | Annotated[int, Field(ge=-(2**63), lt=2**63)],
-    Field(description="Your name for a node: a string or a whole number."),
+    Field(description="Your name for a node: a string or an integer."),
     AfterValidator(_without_control_characters),
 ]
-Weight = Annotated[float, Field(ge=1e-30, le=1e30, description="How strongly walks prefer this link.")]
+Weight = Annotated[float, Field(ge=1e-30, le=1e30, description="How much walks prefer this link.")]
 Number = Annotated[float, Field(ge=-1e30, le=1e30)]
 Count = Annotated[StrictInt, Field(ge=0)]
 
 
 class Strict(BaseModel):
-    """No guessing: unknown fields, text for numbers and numbers that are not finite are refused."""
+    """Refuses unknown fields, strings for numbers, and numbers that are not finite."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -46,7 +46,7 @@ class Link(Strict):
 
 
 class SparseRow(Strict):
-    """The numbers of a row that are not zero, and their places, counted from 0."""
+    """The non-zero numbers of a row and their indices, counted from 0."""
 
     indices: list[Annotated[int, Field(ge=0, lt=2**31)]]
     values: list[Number]
@@ -56,25 +56,25 @@ class SparseRow(Strict):
         if len(self.indices) != len(self.values):
             raise ValueError(f"{len(self.indices)} indices but {len(self.values)} values: give one value per index")
         if len(set(self.indices)) != len(self.indices):
-            raise ValueError("an index stands there twice: give each once")
+            raise ValueError("an index appears twice: give each once")
         return self
 
 
 class NodeContent(Strict):
-    """A node without its name: text or features, whichever the model reads, and links."""
+    """A node without its id: text or features, whichever the model reads, and links."""
 
     text: str | None = None
     features: list[Number] | SparseRow | None = None
-    links: list[NodeId | Link] = Field(default=[], description="Known nodes, or others of this request.")
+    links: list[NodeId | Link] = Field(default=[], description="Existing nodes, or other nodes of this request.")
 
     @model_validator(mode="after")
     def _one_kind(self) -> "NodeContent":
         if self.text is not None and self.features is not None:
-            raise ValueError("text and features: give the one that the model reads, or neither")
+            raise ValueError("both text and features: give the one that the model reads, or neither")
         return self
 
     def to_new_node(self, id: EngineId, field: str, width: int | None) -> NewNode:
-        """As the engine takes it; `field` is where this stands in the request, `width` the model's features."""
+        """As the engine takes it; `field` is its path in the request, `width` the number of features that are read."""
         links = tuple((link.to, link.weight) if isinstance(link, Link) else (link, 1.0) for link in self.links)
         return NewNode(id, self.text, _row(self.features, f"{field}.features", width), links)
 
@@ -84,18 +84,19 @@ class Node(NodeContent):
 
 
 class Nodes(Strict):
-    """Nodes to be embedded. They may link to known nodes and to one another."""
+    """Nodes to embed. They may link to existing nodes and to one another."""
 
     nodes: list[Node] = Field(min_length=1)
     explain: StrictBool | Count = Field(
-        default=False, description=f"How many nodes to name that each vector drew on; true: {NAMED_BY_DEFAULT}."
+        default=False,
+        description=f"List this many nodes that contributed to each vector; true: {EXPLAINED_BY_DEFAULT}.",
     )
-    similar: Count = Field(default=0, description="How many of the nearest nodes to name.")
+    similar: Count = Field(default=0, description="List this many of the nearest nodes.")
 
     @property
-    def named(self) -> int:
+    def explained(self) -> int:
         """`explain` as a number."""
-        return NAMED_BY_DEFAULT if self.explain is True else int(self.explain)
+        return EXPLAINED_BY_DEFAULT if self.explain is True else int(self.explain)
 
 
 class Edge(Strict):
@@ -105,13 +106,13 @@ class Edge(Strict):
 
 
 class Edges(Strict):
-    """Edges between nodes that are there. One that is there already gets the new weight."""
+    """Edges between existing nodes. An edge that exists already gets the new weight."""
 
     edges: list[Edge] = Field(min_length=1)
 
 
 class SimilarQuery(Strict):
-    """What to look for: a vector, or a node as it would be described to /v1/embed."""
+    """What to search for: a vector, or a node described as for /v1/embed."""
 
     vector: list[Number] | None = None
     node: NodeContent | None = None
@@ -125,7 +126,7 @@ class SimilarQuery(Strict):
 
 
 class Refresh(Strict):
-    """How many nodes to read again at most."""
+    """How many vectors to recompute at most."""
 
     limit: Annotated[StrictInt, Field(ge=1)] = 1000
 
@@ -144,7 +145,9 @@ class Embedded(BaseModel):
     id: str | int
     vector: list[float]
     spread: float | None = Field(description="Length of the vector's standard error over its walks.")
-    explanation: list[Share] | None = Field(default=None, description="What the vector was made of, if asked for.")
+    explanation: list[Share] | None = Field(
+        default=None, description="The nodes that contributed to the vector, if asked for."
+    )
     similar: list[Similar] | None = Field(default=None, description="The nearest nodes, if asked for.")
 
 
@@ -161,12 +164,12 @@ class KnownNode(BaseModel):
     id: str | int
     vector: list[float]
     spread: float | None
-    neighbours: list[Neighbour] = Field(description="The first of them.")
-    degree: int = Field(description="How many neighbours there are.")
+    neighbours: list[Neighbour] = Field(description="The first ones.")
+    degree: int = Field(description="Number of neighbours.")
     label: str | int | None
     text: str | None
-    added: bool = Field(description="Whether it came after the fit.")
-    stale: bool = Field(description="Whether something changed nearby since its vector was read.")
+    added: bool = Field(description="Whether it was added after the fit.")
+    stale: bool = Field(description="Whether something nearby changed since its vector was computed.")
 
 
 class SimilarNodes(BaseModel):
@@ -183,8 +186,8 @@ class AddedEdges(BaseModel):
 
 
 class Refreshed(BaseModel):
-    refreshed: int = Field(description="Nodes that were read again.")
-    stale: int = Field(description="Nodes that still wait for it.")
+    refreshed: int = Field(description="Vectors that were recomputed.")
+    stale: int = Field(description="Vectors that are still out of date.")
 
 
 class Health(BaseModel):

@@ -1,4 +1,4 @@
-"""What the server's threads do: calls of the engine, and the JSON of their answers."""
+"""What the server's threads do: calls of the engine, and the JSON of the answers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,15 +7,14 @@ from typing import Any
 
 import orjson
 
-from sanne.serve.engine.answers import Result
-from sanne.serve.engine.engine import Engine
-from sanne.serve.engine.nodes import Answer, NewNode, NodeInfo
+from sanne.serve.engine.engine import Answer, Engine, NodeInfo, Result
 from sanne.serve.http.batching import Kind
+from sanne.serve.live.features import NewNode
 
 
 @dataclass(frozen=True, eq=False)
-class Described:
-    """One request for vectors: its nodes, and how many nodes to name for each."""
+class EmbedRequest:
+    """One request for vectors: its nodes, and how many nodes to list for each."""
 
     nodes: tuple[NewNode, ...]
     explain: int
@@ -24,17 +23,34 @@ class Described:
 
 
 class Work:
-    """The kinds of work there are. JSON is made here too, so that the event loop only passes bytes on."""
+    """The kinds of work. They also make the JSON, so that the event loop only passes bytes on."""
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.statistics = engine.statistics()
         self.embed = Kind("embed", self._embed)
         self.add = Kind("add", self._add)
-        self.change = Kind("change", self._change, together=False)
+        self.replace = self._change("replace", engine.replace, node_json)
+        self.delete = self._change("delete", engine.delete, lambda id: to_json({"id": id, "deleted": True}))
+        self.edges = self._change("edges", engine.add_edges, lambda count: to_json({"edges": count}))
+        self.refresh = self._change("refresh", lambda limits: [engine.refresh(*limits)], int, together=False)
         self.read = Kind("read", lambda calls: [_outcome(call) for call in calls])
 
-    def _embed(self, requests: Sequence[Described]) -> list[Any]:
+    def _change(
+        self,
+        name: str,
+        run: Callable[[Any], Sequence[Any]],
+        to_json: Callable[[Any], Any],
+        together: bool = True,
+    ) -> Kind:
+        def change(requests: Sequence[Any]) -> list[Any]:
+            results = run(requests)
+            self.statistics = self.engine.statistics()
+            return [result if isinstance(result, Exception) else to_json(result) for result in results]
+
+        return Kind(name, change, together)
+
+    def _embed(self, requests: Sequence[EmbedRequest]) -> list[Any]:
         try:
             found = self.engine.embed(
                 [request.nodes for request in requests],
@@ -44,14 +60,11 @@ class Work:
         except Exception:
             if len(requests) == 1:
                 raise
-            return [_outcome(partial(self._embed_alone, request)) for request in requests]
+            return [_outcome(partial(_alone, self._embed, request)) for request in requests]
         return _answers(requests, found)
 
-    def _embed_alone(self, request: Described) -> Any:
-        return self._embed([request])[0]
-
-    def _add(self, requests: Sequence[Described]) -> list[Any]:
-        """Add nodes; the JSON is made before the commit, so that nothing is kept of a request that has no answer."""
+    def _add(self, requests: Sequence[EmbedRequest]) -> list[Any]:
+        """Add nodes; the JSON is made before the commit, so that a request that cannot be answered is not kept."""
         answers: list[Any] = []
 
         def check(found: list[Result]) -> list[Result]:
@@ -69,19 +82,15 @@ class Work:
                 check=check,
             )
         except Exception:
-            if answers or len(requests) == 1:  # a failed commit is everyone's failure
+            if answers or len(requests) == 1:  # a failed commit fails all of them
                 raise
-            return [_outcome(partial(self._add_alone, request)) for request in requests]
+            return [_outcome(partial(_alone, self._add, request)) for request in requests]
         self.statistics = self.engine.statistics()
         return answers
 
-    def _add_alone(self, request: Described) -> Any:
-        return self._add([request])[0]
 
-    def _change(self, calls: Sequence[Callable[[], Any]]) -> list[Any]:
-        results = [_outcome(call) for call in calls]
-        self.statistics = self.engine.statistics()
-        return results
+def _alone(run: Callable[[Sequence[Any]], list[Any]], request: Any) -> Any:
+    return run([request])[0]
 
 
 def _outcome(call: Callable[[], Any]) -> Any:
@@ -91,8 +100,8 @@ def _outcome(call: Callable[[], Any]) -> Any:
         return error
 
 
-def _answers(requests: Sequence[Described], found: Sequence[Any]) -> list[Any]:
-    """JSON or an error for each request by itself: an answer that cannot be written is nobody else's failure."""
+def _answers(requests: Sequence[EmbedRequest], found: Sequence[Any]) -> list[Any]:
+    """The JSON or the error of each request: an answer that cannot be written fails alone."""
     return [
         answers if isinstance(answers, Exception) else _outcome(partial(request.to_json, answers))
         for request, answers in zip(requests, found, strict=True)
@@ -115,24 +124,12 @@ def similar_json(found: list[tuple[Any, float]]) -> bytes:
 
 
 def known_json(info: NodeInfo) -> bytes:
-    """What is known of a node."""
-    return to_json(
-        {
-            "id": info.id,
-            "vector": info.vector,
-            "spread": info.spread,
-            "neighbours": _pairs(info.neighbours, "weight"),
-            "degree": info.degree,
-            "label": info.label,
-            "text": info.text,
-            "added": info.added,
-            "stale": info.stale,
-        }
-    )
+    """What is known about a node."""
+    return to_json(vars(info) | {"neighbours": _pairs(info.neighbours, "weight")})
 
 
 def to_json(value: Any) -> bytes:
-    """JSON bytes; numpy's numbers and arrays are written as they are, and what is not a number as null."""
+    """JSON bytes; accepts numpy's numbers and arrays, and writes NaN as null."""
     return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
 
 

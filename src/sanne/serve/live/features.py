@@ -1,7 +1,8 @@
-"""The feature vectors that walks are read by: of base nodes, of added and replaced ones, and of guests."""
+"""Nodes as clients describe them, and the feature vectors of all nodes: base nodes, added and replaced ones, guests."""
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -10,19 +11,43 @@ import scipy.sparse as sp
 from sanne.errors import InputError
 from sanne.features.choose import FeatureMap
 from sanne.graph.graph import FloatArray, Graph, IntArray
-from sanne.serve.engine.checks import Reads
-from sanne.serve.engine.nodes import NewNode, NodeId
-from sanne.serve.live.growing import Growing
+from sanne.serve.live.rows import Growing
 
-_KEPT_BYTES = 2 * 2**30  # a matrix of all base nodes' vectors is kept up to this size
+_KEPT_BYTES = 2 * 2**30  # the base nodes' feature vectors are kept in memory up to this size
 _ROWS_AT_ONCE = 4096
+
+NodeId = str | int
+
+
+@dataclass(frozen=True, eq=False)
+class NewNode:
+    """A node as a client describes it.
+
+    `features` is a dense row of `Engine.feature_width` numbers. A node with neither text nor features is embedded from
+    its links alone. A link names an existing node or another node of the same request, and has a weight.
+    """
+
+    id: NodeId
+    text: str | None = None
+    features: FloatArray | None = None
+    links: tuple[tuple[NodeId, float], ...] = ()
+
+
+@dataclass(frozen=True)
+class Reads:
+    """What a model reads of a node besides its links."""
+
+    attribute: Literal["text", "features", "links"]
+    width: int | None = None  # of a row of features
+    counts: bool = False  # features are word counts: not negative
+    every_word: bool = False  # and are read word by word
 
 
 class LiveFeatures:
     """A feature vector for every node, (width,).
 
-    A node with neither text nor features has a vector of zeros: what an empty text gives, and the average row of
-    given numbers; training with hidden positions taught the model to read around it.
+    A node with neither text nor features has a vector of zeros, as an empty text or an average row of numbers has;
+    training with hidden positions taught the model to read around it.
     """
 
     def __init__(self, feature_map: FeatureMap, graph: Graph) -> None:
@@ -38,7 +63,7 @@ class LiveFeatures:
         self._own = Growing(np.empty((0, feature_map.width), np.float32))
 
     def read(self, nodes: Sequence[NewNode]) -> FloatArray:
-        """The vectors of nodes by their text or features, (count, width); not numbers where the map refuses a node."""
+        """The vectors of nodes from their text or features, (count, width); NaN where the feature map refuses one."""
         vectors = np.zeros((len(nodes), self._map.width), np.float32)
         attribute = self.reads.attribute
         described = [i for i, node in enumerate(nodes) if getattr(node, attribute, None) is not None]
@@ -46,7 +71,7 @@ class LiveFeatures:
             rows = described[first : first + _ROWS_AT_ONCE]
             try:
                 vectors[rows] = self._map.transform(_small_graph([nodes[i] for i in rows], self.reads))
-            except InputError:  # of one of them; the others do not suffer for it
+            except InputError:  # caused by one of them: read each alone
                 for i in rows:
                     vectors[i] = self._read_alone(nodes[i])
         return vectors
@@ -58,7 +83,7 @@ class LiveFeatures:
             return np.full(self._map.width, np.nan, np.float32)
 
     def read_links(self, rows: Sequence[tuple[NodeId, Sequence[NodeId]]]) -> FloatArray:
-        """The vectors of nodes by their own and their neighbours' ids, for a model that reads nothing else."""
+        """The vectors of nodes from their own and their neighbours' ids, for a model that reads links only."""
         names: dict[NodeId, int] = {}
         for node_id, _ in rows:
             names.setdefault(node_id, len(names))
@@ -71,13 +96,13 @@ class LiveFeatures:
         return self._map.transform(Graph.from_edges(arcs[:, 0], arcs[:, 1], node_ids=ids), np.array(chosen, np.int64))
 
     def add(self, vectors: FloatArray) -> None:
-        """More nodes, with their vectors."""
+        """Append nodes with their vectors."""
         row = self._own.extend(len(vectors), vectors)
         first = self._slots.extend(len(vectors), -1)
         self._slots.rows[first:] = np.arange(row, row + len(vectors))
 
     def put(self, node: int, vector: FloatArray) -> None:
-        """Another vector for a node."""
+        """Change the vector of a node."""
         if self._slots.rows[node] < 0:
             self._slots.rows[node] = self._own.extend(1, vector)
         else:
@@ -126,13 +151,13 @@ def reads_of(feature_map: FeatureMap, graph: Graph) -> Reads:
             raise InputError("the model reads node text, but this graph has none: name its column with --text")
         return Reads("text")
     if graph.features is None:
-        raise InputError("the model reads node features, but this graph has none: give its node table")
+        raise InputError("the model reads node features, but this graph has none: pass its node table")
     counts = feature_map.name != "given"
     return Reads("features", int(graph.features.shape[1]), counts, feature_map.name == "doc2vec")
 
 
 def _small_graph(nodes: Sequence[NewNode], reads: Reads) -> Graph:
-    """A graph of some described nodes without edges, for the feature map to read."""
+    """A graph of described nodes without edges, for the feature map to read."""
     texts = features = None
     if reads.attribute == "text":
         texts = np.array([node.text for node in nodes], object)

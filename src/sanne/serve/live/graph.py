@@ -1,4 +1,4 @@
-"""A graph that changes while it is walked on: the mapped base and an overlay; nothing is rebuilt for a change."""
+"""A graph that changes while it is walked on: a mapped base and an overlay; a change rebuilds nothing."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -7,9 +7,8 @@ import numpy.typing as npt
 
 from sanne.config import WalkConfig
 from sanne.graph.graph import FloatArray, Graph, IntArray
-from sanne.serve.live.growing import Growing
 from sanne.serve.live.kernels import GuestArcs, first_order, second_order, visited_degrees
-from sanne.serve.live.rows import LiveRows
+from sanne.serve.live.rows import Growing, LiveRows
 
 Links = Mapping[tuple[int, int], float]  # (from, to) -> weight
 
@@ -17,8 +16,8 @@ Links = Mapping[tuple[int, int], float]  # (from, to) -> weight
 class LiveGraph:
     """Nodes and edges by number; those of the base come first, added ones after.
 
-    As in `Graph`, an edge of an undirected graph stands in both rows, and of a directed one walks see the direction
-    that the model was fitted with. A directed graph whose walks take one direction keeps the other in memory too.
+    As in `Graph`, an edge of an undirected graph is in both rows; in a directed one walks see the direction that the
+    model was fitted with. A directed graph whose walks take one direction keeps the other in memory too.
     """
 
     def __init__(self, graph: Graph, walks: WalkConfig, seed: int) -> None:
@@ -29,7 +28,7 @@ class LiveGraph:
         self._seed = np.uint64(seed)
         self._both = graph.directed and walks.direction == "both"
         self._walked = LiveRows(graph.adjacency(walks.direction), for_walks=True)
-        self._other: LiveRows | None = None  # directed: arcs along, or where those are walked, against
+        self._other: LiveRows | None = None  # directed: arcs along, or against if walks go along
         if graph.directed:
             other = graph.adjacency("against" if walks.direction == "along" else "along")
             self._other = LiveRows(other, for_walks=False)
@@ -64,7 +63,7 @@ class LiveGraph:
         return {(node, end): weight for end, weight in zip(targets.tolist(), weights.tolist(), strict=True)}
 
     def changed_links(self) -> Iterator[tuple[int, dict[int, float]]]:
-        """For each base node, its edges (directed: those from it) that are not as in the base; zero: removed."""
+        """For each base node, its edges (directed: those from it) that differ from the base; weight zero: removed."""
         for node in self._out.copied:
             if node < self.base.num_nodes and self.alive[node]:
                 before, now = (
@@ -83,8 +82,7 @@ class LiveGraph:
     def merged(self, links: Iterable[tuple[int, int, float]]) -> dict[tuple[int, int], float]:
         """Links without self-loops and repeats, as `Graph` reads an edge table.
 
-        Weights of repeated links add up. An edge of an undirected graph that both its ends list is one edge, and has
-        the larger weight.
+        Weights of repeated links add up. If both ends of an undirected edge list it, it has the larger weight.
         """
         result: dict[tuple[int, int], float] = {}
         for source, target, weight in links:
@@ -100,7 +98,7 @@ class LiveGraph:
         return edges
 
     def add_nodes(self, count: int) -> int:
-        """More nodes; returns the number of the first."""
+        """Add nodes; returns the number of the first."""
         self._walked.add_nodes(count)
         if self._other is not None:
             self._other.add_nodes(count)

@@ -1,8 +1,8 @@
 """Compiled walks over a graph that changes: a base, copied rows, and the guests of one request.
 
-A group of guests is seen by its own walks alone: many requests are walked together and none sees another's nodes.
-Guests have numbers above all others, so that what they add to a node's row stands at its end. Streams are read as
-in `walks/kernels.py` and `walks/second_order.py`: on the same neighbours, the same walks.
+Guests are seen by the walks of their own request only, so that many requests are walked together. They have the
+highest numbers, so that what they add to a node's row is at its end. Random streams are read as in `walks/kernels.py`
+and `walks/second_order.py`: the same neighbours give the same walks.
 """
 
 from typing import Any, NamedTuple
@@ -12,12 +12,12 @@ import numpy as np
 from sanne.seeds import kernel, mix, step, walk_stream
 from sanne.walks.kernels import find_weighted, fraction
 
-_NOWHERE, _BASE, _COPY = 0, 1, 2  # where the first part of a row stands
+_NOWHERE, _BASE, _COPY = 0, 1, 2  # where the first part of a row is
 _STAY = -1
 
 
 class GuestArcs(NamedTuple):
-    """What the guests of each group add to the rows of the graph; rows of their own included."""
+    """What the guests of each group add to the rows of the graph, including their own rows."""
 
     firsts: Any  # per group and one more, where its entries in `nodes` begin
     nodes: Any  # nodes whose rows have more, sorted within a group

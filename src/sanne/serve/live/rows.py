@@ -1,8 +1,8 @@
-"""Rows of neighbours that can change: a base that is never written to, and copies of the rows that did change.
+"""Rows of neighbours that can change: a base that is never written to, and copies of the rows that changed.
 
-A row is copied when it is first touched. It stays sorted, as in a graph that was built at once, so that a walk
-takes the same steps on either. New nodes have the highest numbers: their arcs go to the end of a row, where there
-is room, so that an addition costs the same whatever the size of the graph.
+A row is copied when it is first changed. It stays sorted, as in a graph that was built at once, so that walks take
+the same steps on either. New nodes have the highest numbers: their arcs go to the end of a row, where there is room,
+so that an addition costs the same whatever the size of the graph.
 """
 
 from typing import Any, NamedTuple
@@ -12,10 +12,39 @@ import numpy.typing as npt
 
 from sanne.graph.graph import Adjacency, FloatArray
 from sanne.seeds import kernel
-from sanne.serve.live.growing import Growing
 from sanne.walks.kernels import Arcs, weight_sums
 
-_ROOM = 4  # arcs to spare in a row that was copied
+_ROOM = 4  # spare arcs in a copied row
+_SMALLEST = 64  # rows of a growing array
+
+
+class Growing:
+    """An array that grows at the end, at a constant cost per row; `rows` is the part in use, and may be written to.
+
+    `rows` is a view: one taken before the array grew is not kept up to date.
+    """
+
+    def __init__(self, start: npt.NDArray[Any]) -> None:
+        self.count = len(start)
+        room = max(_SMALLEST, self.count // 4)  # untouched pages take no memory
+        self._array = np.empty((self.count + room, *start.shape[1:]), start.dtype)
+        self._array[: self.count] = start
+
+    @property
+    def rows(self) -> Any:
+        return self._array[: self.count]
+
+    def extend(self, count: int, value: Any) -> int:
+        """Add `count` rows that hold `value`; returns the number of the first."""
+        first = self.count
+        needed = first + count
+        if needed > len(self._array):
+            grown = np.empty((max(needed, 2 * len(self._array)), *self._array.shape[1:]), self._array.dtype)
+            grown[:first] = self._array[:first]
+            self._array = grown
+        self._array[first:needed] = value
+        self.count = needed
+        return first
 
 
 class Overlay(NamedTuple):
@@ -48,7 +77,7 @@ class LiveRows:
         self.base_arcs = _base_arcs(adjacency) if for_walks else None
 
     def add_nodes(self, count: int) -> None:
-        """More nodes, without neighbours."""
+        """Add nodes without neighbours."""
         self._slots.extend(count, -1)
 
     def row(self, node: int) -> tuple[npt.NDArray[np.int32], FloatArray]:
@@ -61,7 +90,7 @@ class LiveRows:
 
     @property
     def copied(self) -> list[int]:
-        """The nodes whose rows were touched, in order."""
+        """The nodes whose rows were copied, in order."""
         nodes: list[int] = np.flatnonzero(self._slots.rows >= 0).tolist()
         return nodes
 
@@ -113,7 +142,7 @@ class LiveRows:
         return Overlay(*(array.rows for array in arrays))
 
     def _own_row(self, node: int) -> int:
-        """The number of a node's copied row; it is copied now if it was not before."""
+        """The number of a node's copied row, which is copied now if it was not before."""
         slot = int(self._slots.rows[node])
         if slot >= 0:
             return slot
@@ -131,7 +160,7 @@ class LiveRows:
         return slot
 
     def _move(self, slot: int, room: int) -> tuple[int, int]:
-        """Give a row a new place with more room; rows double, so that what is left behind is less than what is used."""
+        """Move a row to where there is more room; rows double, so that less space is left behind than is used."""
         old = slice(self._lows.rows[slot], self._highs.rows[slot])
         low = self._indices.extend(room, 0)
         self._weights.extend(room, 0)
@@ -144,7 +173,7 @@ class LiveRows:
 
 
 def _base_arcs(adjacency: Adjacency) -> Arcs:
-    """The base for the kernels, in arrays of one kind: for every other kind they would be compiled anew."""
+    """The base for the kernels, always in arrays of the same types: for others the kernels would be compiled again."""
     weights, totals, marks = np.empty(0, np.float32), np.empty(0, np.float64), np.empty(0, np.float64)
     if adjacency.weights is not None:
         weights = adjacency.weights

@@ -1,9 +1,8 @@
-"""An index of LanceDB over the vectors of a large graph: kept on disk, and made again when much has changed."""
+"""A LanceDB index over the vectors of a large graph: kept on disk, and rebuilt when much has changed."""
 
 import datetime
 import json
 import logging
-import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Self
@@ -19,7 +18,7 @@ from sanne.serve.store.vectors import EXACT_ROWS, LiveVectors
 logger = logging.getLogger(__name__)
 
 NAME = "search"
-_PROBES = 40  # partitions that a search reads; benchmarks/search.py says how many of the nearest it finds
+_PROBES = 40  # partitions that a search reads; benchmarks/search.py shows the recall
 _ROWS_AT_ONCE = 65_536
 _HEADER = "search.json"
 
@@ -34,14 +33,14 @@ def connect(folder: Path) -> Any:
 
 
 class SearchIndex:
-    """The nearest of many vectors by cosine, found in partitions (IVF) that hold them whole."""
+    """The nearest of many vectors by cosine, found in partitions (IVF) of uncompressed vectors."""
 
     def __init__(self, table: Any) -> None:
         self._table = table
 
     @classmethod
     def build(cls, folder: Path, numbers: IntArray, vectors: FloatArray) -> Self:
-        """Write vectors, (count, dim), under their numbers, and index them; what was there is replaced."""
+        """Write vectors, (count, dim), with their numbers, and index them; an existing table is replaced."""
         from lancedb.index import IvfFlat
 
         logger.info("indexing %s vectors for search", f"{len(numbers):,}")
@@ -57,7 +56,7 @@ class SearchIndex:
 
         database = connect(folder)
         there = (folder / f"{NAME}.lance").exists()
-        if there:  # the version that is in use stays; older ones go
+        if there:  # keep the version in use, remove older ones
             database.open_table(NAME).optimize(cleanup_older_than=datetime.timedelta(minutes=1))
         table = database.create_table(
             NAME, pa.RecordBatchReader.from_batches(schema, batches()), mode="overwrite" if there else "create"
@@ -66,19 +65,18 @@ class SearchIndex:
         return cls(table)
 
     def nearest(self, query: FloatArray, count: int) -> IntArray:
-        """The numbers of the `count` nearest, as far as it finds them."""
+        """The numbers of about the `count` nearest."""
         search = self._table.search(query).distance_type("cosine").nprobes(_PROBES).limit(count)
         found: IntArray = search.select(["number", "_distance"]).to_arrow()["number"].to_numpy()
         return found
 
 
 class IndexKeeper:
-    """Sees to it that a large graph has an index, and that few vectors are newer than it."""
+    """Builds an index for a large graph, and a new one when many vectors are newer than it."""
 
-    def __init__(self, folder: Path, vectors: LiveVectors, lock: threading.RLock) -> None:
+    def __init__(self, folder: Path, vectors: LiveVectors) -> None:
         self._folder = folder
         self._vectors = vectors
-        self._lock = lock
         self._maker = ThreadPoolExecutor(1, thread_name_prefix="sanne-index")
         self._making: Future[None] | None = None
         self._given_up = False
@@ -93,34 +91,34 @@ class IndexKeeper:
             return None
 
     def restore(self) -> None:
-        """Use the index on disk; the vectors are now as they were when it was made."""
+        """Use the index on disk; called when the vectors are those that it was built from."""
         table = connect(self._folder).open_table(NAME)
         self._vectors.begin_index()
         self._vectors.use_index(SearchIndex(table))
 
     def look(self, journal_end: int) -> None:
-        """Begin to make an index in the background, if one is due."""
+        """Start building an index in the background, if one is due."""
         due = self._vectors.count > EXACT_ROWS and (
             self._vectors.index is None or self._vectors.num_newer > EXACT_ROWS // 2
         )
         if due and not self._given_up and (self._making is None or self._making.done()):
-            with self._lock:
+            with self._vectors.lock:
                 vectors = self._vectors.begin_index()
             self._making = self._maker.submit(self._make, vectors, journal_end)
 
     def close(self) -> None:
-        """Wait for an index that is being made."""
+        """Wait for an index that is being built."""
         self._maker.shutdown(wait=True)
 
     def _make(self, vectors: FloatArray, journal_end: int) -> None:
         try:
-            (self._folder / _HEADER).unlink(missing_ok=True)  # until the new one is whole
+            (self._folder / _HEADER).unlink(missing_ok=True)  # until the new one is complete
             index = SearchIndex.build(self._folder, np.arange(len(vectors)), vectors)
             with replaced_file(self._folder / _HEADER) as part:
                 part.write_text(json.dumps({"journal_end": journal_end}) + "\n", encoding="utf-8")
         except (OSError, ValueError, RuntimeError) as error:
-            self._given_up = True  # until the next start: search goes on as before
-            logger.warning("%s: no new index for search could be made (%s)", self._folder, error)
+            self._given_up = True  # until the next start; search works without
+            logger.warning("%s: the search index could not be built (%s)", self._folder, error)
             return
-        with self._lock:
+        with self._vectors.lock:
             self._vectors.use_index(index)

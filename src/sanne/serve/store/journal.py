@@ -27,8 +27,8 @@ NAME = "journal.sqlite"
 FILES = (NAME, f"{NAME}-wal", f"{NAME}-shm", f"{NAME}-journal")
 _APPLICATION_ID = 0x53414E4E  # "SANN": marks the file as ours
 _VERSION = 1
-# A write-ahead log of so many bytes is moved into the main file. This is rare, so that whoever copies the files of a
-# running server seldom meets it; a copy that did is noticed when it is opened.
+# A write-ahead log of this many bytes is moved into the main file. This is rare, so that a copy of a running server's
+# files seldom falls into it; one that does is detected when it is opened.
 _LARGEST_LOG = 16 * 2**20
 _FEWEST_ROWS = 1000  # below this the journal is not compacted
 _ROWS_AT_ONCE = 8192
@@ -38,9 +38,9 @@ Kind = Literal["add", "replace", "delete", "edges", "vector", "stale"]
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One thing that happened to one node.
+    """One change of one node.
 
-    Compaction writes two forms that no request asks for: a weight of zero in "edges" removes an edge, and "stale"
+    Compaction writes two forms that no request does: a weight of zero in "edges" removes an edge, and "stale"
     lists all nodes whose vectors are out of date (weight 1: their own edges changed; 0: those of a neighbour did).
     """
 
@@ -54,6 +54,7 @@ class Entry:
 
 
 Change = Sequence[Entry]  # what one request asked for
+FeaturesOf = Callable[[str], FloatArray | None]  # the features that a node was last sent with, by its id
 _Row = tuple[Any, ...]
 
 _TABLES = """
@@ -87,7 +88,7 @@ class Journal:
         self._width = width or 0
         self._closed = False
         if new:
-            for name in FILES:  # left by a store whose making was interrupted
+            for name in FILES:  # left by an interrupted creation
                 (folder / name).unlink(missing_ok=True)
         elif not self._path.is_file():
             raise StoreError(f"{self._path}: the journal of the store is missing; restore it, or use a new --store")
@@ -166,8 +167,8 @@ class Journal:
         ((live,),) = self._ask(f"SELECT COUNT(*) FROM ({last}) WHERE kind != 'delete'")
         return bool(self.rows >= 2 * live)
 
-    def features_finder(self) -> Callable[[str], FloatArray | None]:
-        """A function that gives the features that a node was last sent with, by its id."""
+    def features_finder(self) -> FeaturesOf:
+        """A function that reads the features of nodes."""
         found = self._ask("SELECT id, MAX(sequence) FROM entries WHERE kind IN ('add', 'replace') GROUP BY id")
         entries: dict[str, int] = dict(found)
 
@@ -178,8 +179,8 @@ class Journal:
         return find
 
     def rewrite(self, entries: Iterable[Entry]) -> None:
-        """Keep these entries instead of those that there are, all or none; the file shrinks."""
-        first = self.end + 1  # a number in between: what was noted of the old numbers is valid no more
+        """Replace all entries by these, all or none; the file shrinks."""
+        first = self.end + 1  # a gap: numbers noted before are no longer valid
         with self._transaction():
             self._database.executemany(_INSERT, _rows(([entry] for entry in entries), first))
             self._database.execute("DELETE FROM entries WHERE sequence < ?", (first,))

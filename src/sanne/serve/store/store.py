@@ -1,21 +1,23 @@
-"""The store folder: what was added since the fit, and the vectors that all began with.
+"""The store folder: what was added since the fit, and the vectors that all nodes began with.
 
 | file | what |
 |---|---|
 | `store.json` | format version, and digests of the model and the graph that the store belongs to; written last |
+| `unfinished` | marks a folder in which a store is being created |
 | `lock` | held by the server that uses the store |
 | `vectors.npy`, `spread.npy` | of the base graph's nodes, in their order |
-| `journal.sqlite` (`-wal`, `-shm`) | everything that was added, replaced, deleted, linked or read again, in order |
-| `map` | where the nodes stand on the page's map; can be made again |
+| `journal.sqlite` (`-wal`, `-shm`) | everything that was added, replaced, deleted, linked or refreshed, in order |
+| `map` | where the nodes are on the page's map; can be made again |
 | `search.lance`, `search.json` | vectors with an index, for graphs above `EXACT_ROWS` nodes; can be made again |
 """
 
 import hashlib
 import json
+import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -23,42 +25,83 @@ from sanne.errors import InputError, StoreError
 from sanne.files.atomic import check_target, replaced_file
 from sanne.files.locks import take_lock
 from sanne.graph.graph import FloatArray, Graph
-from sanne.model.artifact import Artifact
+from sanne.infer.embed import embed
+from sanne.model.artifact import VECTORS, Artifact
 from sanne.serve.store import journal
-from sanne.serve.store.journal import Journal
+from sanne.serve.store.index import IndexKeeper
+from sanne.serve.store.journal import Change, Entry, FeaturesOf, Journal
 from sanne.serve.store.vectors import EXACT_ROWS, LiveVectors
+from sanne.vectors.files import read_vectors
+
+logger = logging.getLogger(__name__)
 
 FORMAT_VERSION = 2  # 1 (sanne 0.1.0) kept its journal in LanceDB
 HEADER = "store.json"
-_OWN_FILES = {HEADER, "lock", "vectors.npy", "spread.npy", *journal.FILES, "search.lance", "search.json", "map"}
+UNFINISHED = "unfinished"
+_CREATED = {UNFINISHED, "vectors.npy", "spread.npy", *journal.FILES}  # in this order, before the header
 _SAMPLED = 65_536  # entries of each array of a graph that its digest reads
 
 MakeVectors = Callable[[], tuple[FloatArray, FloatArray]]
 
 
-class Store:
-    """A locked store folder."""
+class Store(Protocol):
+    """What the engine needs of a store. All but `close` raise StoreError if the store cannot be used."""
+
+    vectors: LiveVectors  # of the base nodes, when the store is opened
+
+    @property
+    def rows(self) -> int:
+        """How many entries are kept."""
+
+    def append(self, changes: Sequence[Change]) -> None:
+        """Keep changes, all or none; they are durable when this returns."""
+
+    def replay(self, apply: Callable[[Sequence[Change]], None]) -> None:
+        """Apply all kept changes in order."""
+
+    def tidy(self, history: Callable[[FeaturesOf], Iterator[Entry]]) -> None:
+        """Called after every change; `history` gives the shortest list of entries with the same effect."""
+
+    def close(self) -> None:
+        """Finish; a second call does nothing."""
+
+
+class OpenStore(Protocol):
+    """Opens a store, or creates one if there is none."""
+
+    def __call__(
+        self, folder: str | Path, *, model: str, graph: str, dim: int, width: int | None, make_vectors: MakeVectors
+    ) -> Store:
+        """`model` and `graph` are digests; `make_vectors` computes the vectors and spreads of the base nodes."""
+
+
+class FolderStore:
+    """A store in a locked folder."""
 
     def __init__(self, folder: Path, lock: int, vectors: LiveVectors, journal: Journal) -> None:
-        self.folder = folder
+        self._folder = folder
         self._lock = lock
         self.vectors = vectors
         self.journal = journal
+        self.keeper = IndexKeeper(folder, vectors)
 
     @classmethod
     def open(
         cls, folder: str | Path, *, model: str, graph: str, dim: int, width: int | None, make_vectors: MakeVectors
     ) -> Self:
-        """Open a store, or make one; `model` and `graph` are digests, `make_vectors` gives the base nodes' vectors."""
+        """As in `OpenStore`."""
         try:
             place = check_target(folder, folder=True)
         except InputError as error:
             raise StoreError(str(error)) from None
         place.mkdir(exist_ok=True)
+        _is_new(place)  # before the lock file is written into somebody else's folder
         lock = _take_lock(place)
         try:
             new = _is_new(place)
             if new:
+                with replaced_file(place / UNFINISHED) as part:
+                    part.touch()
                 vectors, spread = make_vectors()
                 _save(place / "vectors.npy", np.asarray(vectors, np.float32))
                 _save(place / "spread.npy", np.asarray(spread, np.float32))
@@ -69,28 +112,79 @@ class Store:
                 header = {"format": "sanne-store", "format_version": FORMAT_VERSION, "model": model, "graph": graph}
                 with replaced_file(place / HEADER) as part:
                     part.write_text(json.dumps(header, indent=1) + "\n", encoding="utf-8")
+            (place / UNFINISHED).unlink(missing_ok=True)
             return cls(place, lock, _load_vectors(place, dim), journal)
         except BaseException:
             os.close(lock)
             raise
 
+    @property
+    def rows(self) -> int:
+        return self.journal.rows
+
+    def append(self, changes: Sequence[Change]) -> None:
+        self.journal.append(changes)
+
+    def replay(self, apply: Callable[[Sequence[Change]], None]) -> None:
+        """Apply the journal; the search index on disk is put to use at the point where it was made."""
+        indexed, done = self.keeper.journal_end, self.journal.first
+        if indexed is not None and indexed < done:  # compaction may have changed the numbers that the index knows
+            indexed = None
+        for changes in self.journal.read():
+            if indexed is None:
+                apply(changes)
+                continue
+            for change in changes:
+                if done == indexed:
+                    self.keeper.restore()
+                done += len(change)
+                apply([change])
+        if indexed is not None and done == indexed:
+            self.keeper.restore()
+
+    def tidy(self, history: Callable[[FeaturesOf], Iterator[Entry]]) -> None:
+        """Compact the journal and make a new search index, if they are due."""
+        try:
+            if self.journal.is_half_dead():
+                self.journal.rewrite(history(self.journal.features_finder()))
+        except StoreError as error:  # the journal is unchanged
+            logger.warning("the journal was not compacted: %s", error)
+        self.keeper.look(self.journal.end)
+
     def close(self) -> None:
-        """Finish what is written, and let others use the folder; a second time does nothing."""
+        self.keeper.close()
         self.journal.close()
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
 
 
+def base_vectors(model_folder: str | Path, artifact: Artifact, graph: Graph) -> tuple[FloatArray, FloatArray]:
+    """Vectors and spreads for a new store: as fit wrote them if this is the graph it read, else computed now."""
+    fitted = artifact.record.get("data", {})
+    served = {"nodes": graph.num_nodes, "edges": graph.num_edges, "directed": graph.directed}
+    if all(fitted.get(name) == value for name, value in served.items()):
+        try:
+            kept = read_vectors(Path(model_folder) / VECTORS)
+        except (InputError, OSError):
+            kept = None
+        if kept is not None and np.array_equal(kept.node_ids, np.asarray(graph.node_ids)):
+            spread = np.full(graph.num_nodes, np.nan, np.float32) if kept.spread is None else kept.spread
+            return kept.vectors, spread
+    logger.info("this is not the graph that the model was fitted on: embedding its %s nodes", f"{graph.num_nodes:,}")
+    found = embed(artifact, graph)
+    return found.vectors, found.spread
+
+
 def model_digest(artifact: Artifact) -> str:
-    """Stands for a model that was read from a folder: settings, weights and feature map."""
+    """Identifies a model that was read from a folder: settings, weights and feature map."""
     files = [artifact.sha256[name] for name in ("features.json", "model.safetensors")]
     described = [artifact.config.to_dict(), artifact.seed, files]
     return hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
 
 
 def graph_digest(graph: Graph) -> str:
-    """Stands for a graph: its size and evenly spaced samples of its ids and arcs, so that a large one is not read."""
+    """Identifies a graph by its size and evenly spaced samples of its ids and arcs: a large one is not read whole."""
     digest = hashlib.sha256()
     digest.update(repr((graph.num_nodes, len(graph.indices), graph.directed, graph.weights is not None)).encode())
     for array in (graph.indptr, graph.indices, graph.weights, graph.node_ids):
@@ -115,12 +209,12 @@ def _take_lock(place: Path) -> int:
 
 
 def _is_new(place: Path) -> bool:
-    """Whether a store has still to be made: the folder is empty, or making one was interrupted."""
-    if (place / HEADER).is_file():
+    """Whether a store has to be created: the folder is empty, or an earlier creation was interrupted."""
+    names = {path.name for path in place.iterdir() if not path.name.startswith(".part-")} - {"lock"}
+    if HEADER in names:
         return False
-    foreign = sorted(path.name for path in place.iterdir() if path.name not in _OWN_FILES and path.name[:6] != ".part-")
-    if foreign:
-        raise StoreError(f"{place}: there are other files in this folder ({foreign[0]}); choose an empty or a new one")
+    if foreign := sorted(names - _CREATED if UNFINISHED in names else names):
+        raise StoreError(f"{place}: this folder is no store and has other files ({foreign[0]}); choose an empty one")
     return True
 
 
@@ -133,7 +227,7 @@ def _check_header(place: Path, model: str, graph: str) -> None:
         raise StoreError(f"{place / HEADER}: not a store of sanne; choose an empty or a new folder")
     if header.get("format_version") != FORMAT_VERSION:
         raise StoreError(
-            f"{place}: the store has format {header.get('format_version')}, and this version of sanne reads only "
+            f"{place}: the store has format {header.get('format_version')}, but this version of sanne reads only "
             f"{FORMAT_VERSION} (0.1.0 wrote 1): choose a new --store and add the nodes again, or serve this store with "
             "the version that wrote it"
         )

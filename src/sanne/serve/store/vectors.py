@@ -1,18 +1,20 @@
 """The vectors of all nodes by number, and the nearest among them.
 
 Up to `EXACT_ROWS` nodes all cosines are computed in memory. At that size this took 5.6 ms of processor time, LanceDB's
-own exact search 68 ms and its index 10 ms (`python benchmarks/search.py`). Above, an index of LanceDB finds candidates
-among the vectors that it holds, and vectors that are newer than it are compared one by one.
+exact search 68 ms and its index 10 ms (`python benchmarks/search.py`). Above, a LanceDB index finds candidates, and
+all vectors newer than the index are compared as well.
 """
 
+import threading
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from sanne.graph.graph import FloatArray, IntArray
-from sanne.infer.similar import unit_rows
-from sanne.serve.live.growing import Growing
+from sanne.serve.live.rows import Growing
+from sanne.vectors.normalise import unit
+from sanne.vectors.search import best_rows, cosines
 
 EXACT_ROWS = 100_000
 _TINY = 1e-12
@@ -22,14 +24,14 @@ class Index(Protocol):
     """Finds the nearest of the vectors that it was built from."""
 
     def nearest(self, query: FloatArray, count: int) -> IntArray:
-        """The numbers of the `count` nearest, as far as it finds them."""
-        ...
+        """The numbers of about the `count` nearest."""
 
 
 class LiveVectors:
-    """Vectors and spreads; base rows may be a private (copy-on-write) map of a file."""
+    """Vectors and spreads; writes to the arrays it is given, which may be a private (copy-on-write) map of a file."""
 
     def __init__(self, vectors: FloatArray, spread: FloatArray) -> None:
+        self.lock = threading.RLock()  # held while the vectors, or the nodes they belong to, change
         self._base, self._base_spread = vectors, spread
         self._base_lengths = _lengths(vectors)
         dim = vectors.shape[1]
@@ -54,7 +56,7 @@ class LiveVectors:
         return len(self._newer)
 
     def begin_index(self) -> FloatArray:
-        """A copy of the vectors of all numbers, removed nodes included; what changes from now on is newer than it."""
+        """A copy of all vectors, including removed nodes; what changes from now on is newer than it."""
         self._since = {}
         return np.concatenate([self._base, self._added.rows])
 
@@ -63,7 +65,7 @@ class LiveVectors:
         self.index, self._newer = index, self._since
 
     def add(self, vectors: FloatArray, spread: FloatArray) -> None:
-        """More nodes."""
+        """Append nodes."""
         first = len(self._base) + self._added.extend(len(vectors), vectors)
         self._added_spread.extend(len(vectors), spread)
         self._added_lengths.extend(len(vectors), _lengths(vectors))
@@ -71,7 +73,7 @@ class LiveVectors:
             self._newer[node] = self._since[node] = None
 
     def put(self, node: int, vector: FloatArray, spread: float) -> None:
-        """Another vector for a node."""
+        """Change the vector of a node."""
         (vectors, spreads, lengths), row = self._place(node)
         vectors[row], spreads[row], lengths[row] = vector, spread, np.linalg.norm(vector)
         self._newer[node] = self._since[node] = None
@@ -85,37 +87,34 @@ class LiveVectors:
         self, queries: FloatArray, k: int, alive: npt.NDArray[np.bool_], leave_out: int = -1
     ) -> list[list[tuple[int, float]]]:
         """For each query, (queries, dim), the `k` nearest nodes that are alive, as (number, cosine), best first."""
-        queries = unit_rows(queries)  # however large their numbers
-        count = min(k, int(alive.sum()) - (leave_out >= 0))
-        if count <= 0:
-            return [[] for _ in queries]
+        queries = unit(queries)
+        wanted = alive.copy()
+        if leave_out >= 0:
+            wanted[leave_out] = False
+        count = min(k, int(wanted.sum()))
         if self.index is not None:
-            return [self._search_index(query, count, alive, leave_out) for query in queries]
+            return [self._search_index(self.index, query, count, wanted) for query in queries]
         scores = np.concatenate([queries @ self._base.T, queries @ self._added.rows.T], axis=1)
         scores /= np.maximum(np.concatenate([self._base_lengths, self._added_lengths.rows]), _TINY)
-        scores /= np.maximum(_lengths(queries), _TINY)[:, None]
-        scores[:, ~alive] = -np.inf
-        if leave_out >= 0:
-            scores[:, leave_out] = -np.inf
+        scores[:, ~wanted] = -np.inf
         return [_best(row, count) for row in scores]
 
     def _search_index(
-        self, query: FloatArray, count: int, alive: npt.NDArray[np.bool_], leave_out: int
+        self, index: Index, query: FloatArray, count: int, wanted: npt.NDArray[np.bool_]
     ) -> list[tuple[int, float]]:
-        assert self.index is not None
+        """The nearest of what the index finds and of all vectors newer than it."""
         newer = np.fromiter(self._newer, np.int64, len(self._newer))
-        asked = 2 * count + 10
+        limit = 2 * count + 10
         while True:
-            found = self.index.nearest(query, asked)
+            found = index.nearest(query, limit)
             outdated = np.fromiter((int(node) in self._newer for node in found), bool, len(found))
-            usable = found[~outdated & alive[found] & (found != leave_out)]
-            if len(usable) >= count or len(found) < asked:
+            usable = found[~outdated & wanted[found]]
+            if len(usable) >= count or len(found) < limit:
                 break
-            asked *= 4
-        nodes = np.concatenate([usable, newer[alive[newer] & (newer != leave_out)]])
-        vectors = self._rows(nodes)
-        scores = vectors @ query / np.maximum(_lengths(vectors) * max(float(np.linalg.norm(query)), _TINY), _TINY)
-        return [(int(nodes[place]), score) for place, score in _best(scores, min(count, len(nodes)))]
+            limit *= 4
+        nodes = np.concatenate([usable, newer[wanted[newer]]])
+        best = _best(cosines(self._rows(nodes), query), min(count, len(nodes)))
+        return [(int(nodes[place]), score) for place, score in best]
 
     def _rows(self, nodes: IntArray) -> FloatArray:
         rows = np.empty((len(nodes), self.dim), np.float32)
@@ -136,8 +135,5 @@ def _lengths(vectors: FloatArray) -> FloatArray:
 
 
 def _best(scores: FloatArray, count: int) -> list[tuple[int, float]]:
-    if count <= 0:
-        return []
-    best = np.argpartition(-scores, count - 1)[:count]
-    best = best[np.argsort(-scores[best], kind="stable")]
-    return [(int(node), float(scores[node])) for node in best]
+    best = best_rows(scores, count)
+    return list(zip(best.tolist(), scores[best].tolist(), strict=True))

@@ -1,4 +1,4 @@
-// The form for a newcomer: described by text or features and links, looked at first or kept, and explained.
+// The form for a new node: described by text or features and links, previewed or kept, and explained.
 
 import { Failure, postJson } from "./api.js";
 import { byId, element, say } from "./dom.js";
@@ -6,7 +6,7 @@ import { featureHelp, parseFeatures } from "./features.js";
 import { Finder } from "./finder.js";
 import { percent } from "./lists.js";
 
-const NAMED = 8; // nodes in an explanation, and similar ones
+const LISTED = 8; // nodes in an explanation, and similar ones
 const HELP = {
   text: "The words that describe it, as in the texts that the model was fitted on.",
   links: "Find nodes here, or click them on the map.",
@@ -17,14 +17,14 @@ export class AddForm {
     this.nodes = nodes;
     this.lists = lists;
     this.close = close;
-    this.changed = changed; // the links are others
-    this.placed = placed; // there is an answer: (answer, place, kept)
+    this.changed = changed; // called when the links change
+    this.placed = placed; // called with (answer, place, kept)
     this.links = [];
     this.draft = { id: "", body: "" };
     this.opened = false;
   }
 
-  // `reads` and `feature_width` are the model's; `link` is a node to begin with.
+  // `reads` and `feature_width` are the model's; `link` is the first node to link to.
   show(info, link) {
     this.info = info;
     this.opened = true;
@@ -73,7 +73,7 @@ export class AddForm {
   _bodyField() {
     const { reads, feature_width: width } = this.info;
     if (reads === "links") {
-      return element("p", { class: "field empty" }, "This model reads a node by its links alone.");
+      return element("p", { class: "field empty" }, "This model reads only the links of a node.");
     }
     const area = element("textarea", { id: "add-body", rows: 4, spellcheck: reads === "text", "aria-describedby": "add-help" });
     area.value = this.draft.body;
@@ -121,7 +121,7 @@ export class AddForm {
       const features = parseFeatures(body, this.info.feature_width);
       if (features) node.features = features;
     }
-    if (!node.text && !node.features && !node.links.length) throw new Error("Describe the node, or link it to others: there is nothing to read yet.");
+    if (!node.text && !node.features && !node.links.length) throw new Error("Describe the node, or link it to others: there is nothing to embed yet.");
     return node;
   }
 
@@ -131,7 +131,7 @@ export class AddForm {
     for (const button of buttons) button.disabled = true;
     try {
       const node = this._node();
-      const query = { nodes: [node], explain: NAMED, similar: NAMED };
+      const query = { nodes: [node], explain: LISTED, similar: LISTED };
       const { nodes: [answer] } = await postJson(keep ? "v1/nodes" : "v1/embed", query);
       const { nodes: [place] } = await postJson("v1/map/place", { nodes: [{ vector: answer.vector, spread: answer.spread }] });
       this._explain(answer, keep);
@@ -144,7 +144,7 @@ export class AddForm {
     }
   }
 
-  // After a node was kept, the form is ready for the next one.
+  // After a node is kept, clear the form for the next one.
   _begin() {
     this.links = [];
     this.draft = { id: "", body: "" };
@@ -167,15 +167,15 @@ export class AddForm {
       id, share, amount: percent(share), name: String(id) === String(answer.id) ? `${id} (itself)` : id,
     }));
     const similar = (answer.similar ?? []).map(({ id, similarity }) => ({ id, amount: similarity.toFixed(3) }));
-    const verdict = kept ? `${answer.id} is kept. It can be found, linked to and walked through.` : `A preview of ${answer.id}. Nothing is kept yet.`;
+    const verdict = kept ? `${answer.id} was added. It can be found, linked to and walked through.` : `Preview of ${answer.id}. It has not been added yet.`;
     this.answer.replaceChildren(
       element("p", { class: "verdict" }, verdict),
       element("p", { class: "facts" }, element("span", {}, "spread ", element("b", {}, spread))),
-      element("p", { class: "empty" }, "The disc on the map shows how far it would fall if its vector moved by its spread."),
-      element("h3", {}, "Made of", element("span", { class: "soft" }, "share of the vector")),
-      this.lists.list(shares, "Nothing was named."),
+      element("p", { class: "empty" }, "The disc on the map shows how far its point would move if its vector moved by its spread."),
+      element("h3", {}, "Explanation", element("span", { class: "soft" }, "share of the vector")),
+      this.lists.list(shares, "No explanation."),
       element("h3", {}, "Similar", element("span", { class: "soft" }, "cosine")),
-      this.lists.list(similar, "No other node."),
+      this.lists.list(similar, "No other nodes."),
     );
     this.answer.hidden = false;
     this.answer.scrollIntoView({ block: "nearest" });

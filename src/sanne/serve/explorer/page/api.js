@@ -1,4 +1,4 @@
-// Requests to this server, and to no other. A token is asked for when the server wants one.
+// Requests to this server, and to no other. Asks for a token if the server requires one.
 
 import { byId } from "./dom.js";
 
@@ -22,7 +22,7 @@ export async function postJson(path, body) {
   return (await request(path, { method: "POST", headers, body: JSON.stringify(body) })).json();
 }
 
-// The bytes of an answer, and the version that its head names.
+// The bytes of an answer, and the version in its headers.
 export async function getBytes(path) {
   const response = await request(path);
   return { bytes: await response.arrayBuffer(), version: response.headers.get("x-map-version") };
@@ -59,7 +59,7 @@ async function failureOf(response) {
 
 let asking = null;
 
-// Opens the prompt once, however many requests wait for it. A token that was changed meanwhile is tried first.
+// Opens the prompt once, however many requests wait for it. If the token changed meanwhile, tries that first.
 function askForToken(refused) {
   const kept = sessionStorage.getItem(KEPT);
   if (kept && kept !== refused) return Promise.resolve();

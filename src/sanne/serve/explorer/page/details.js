@@ -1,10 +1,10 @@
-// The panel for one node: what it is, what it is linked to, what it is like.
+// The panel for one node: its facts, its links, and similar nodes.
 
 import { getJson, nodePath, similarPath } from "./api.js";
 import { byId, dot, element, number } from "./dom.js";
 
 const SIMILAR = 10;
-const FIRST = 12; // neighbours that are listed before one asks for more
+const FIRST = 12; // neighbours listed before “Show more”
 
 export class Details {
   constructor(nodes, lists, { close, add }) {
@@ -14,7 +14,7 @@ export class Details {
     this.add = add;
   }
 
-  // Load a node; gives its neighbours and the nodes like it, for the map. A later call wins over an earlier one.
+  // Load a node; returns its neighbours and similar nodes, for the map. A later call overrides an earlier one.
   async show(id) {
     this.current = id;
     const panel = byId("panel");
@@ -51,12 +51,12 @@ export class Details {
     if (label !== undefined && label !== null) {
       facts.append(element("span", { class: "kind" }, dot(this.lists.colour(node.id)), label));
     }
-    if (node.added) facts.append(element("span", {}, "came after the fit"));
+    if (node.added) facts.append(element("span", {}, "added after the fit"));
     if (Number.isFinite(node.spread)) {
-      const title = "Standard error of its vector over its walks: the smaller, the surer";
+      const title = "Standard error of its vector over its walks: smaller is more certain";
       facts.append(element("span", { title }, "spread ", element("b", {}, node.spread.toFixed(3))));
     }
-    if (node.stale) facts.append(element("span", {}, "something changed nearby since it was read"));
+    if (node.stale) facts.append(element("span", {}, "its vector is out of date: something changed nearby"));
     const add = element("button", { type: "button", class: "button" }, "Add a node linked to it");
     add.addEventListener("click", () => this.add(node.id));
     return [
@@ -66,7 +66,7 @@ export class Details {
       element("h3", {}, "Linked", element("span", { class: "soft" }, number(node.degree))),
       ...this._neighbours(node),
       element("h3", {}, "Similar", element("span", { class: "soft" }, "cosine")),
-      this.lists.list(similar.map(({ id, similarity }) => ({ id, amount: similarity.toFixed(3) })), "No other node."),
+      this.lists.list(similar.map(({ id, similarity }) => ({ id, amount: similarity.toFixed(3) })), "No other nodes."),
     ];
   }
 
@@ -75,7 +75,7 @@ export class Details {
     const entries = node.neighbours.map(({ id, weight }) => ({
       id, amount: weighted ? weight.toPrecision(3) : this.nodes.className(this.nodes.row(id)) ?? "",
     }));
-    const list = (count) => this.lists.list(entries.slice(0, count), "No links: it is read by itself.");
+    const list = (count) => this.lists.list(entries.slice(0, count), "No links.");
     if (entries.length <= FIRST) return [list(FIRST)];
     const place = element("div", {}, list(FIRST));
     const more = element("button", { type: "button", class: "plain more" }, `Show ${entries.length - FIRST} more`);

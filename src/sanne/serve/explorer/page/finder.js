@@ -1,9 +1,9 @@
-// A field that finds nodes by id or text while one types: a list to choose from with mouse or keys.
+// A field that finds nodes by id or text as you type: a list to choose from with mouse or keyboard.
 
 import { getJson } from "./api.js";
 import { dot, element } from "./dom.js";
 
-const WAIT = 160; // milliseconds without a key before the server is asked
+const WAIT = 160; // milliseconds after the last key before the server is asked
 const LIMIT = 12;
 
 export class Finder {

@@ -1,4 +1,4 @@
-// The classes on the map with their colours and counts; each can be switched off and on.
+// The classes on the map with their colours and counts; each can be hidden and shown.
 
 import { byId, dot, element, number, say } from "./dom.js";
 import { colourOf } from "./palette.js";
@@ -11,11 +11,11 @@ export class Legend {
     this.onFilter = onFilter;
     byId("show-all").addEventListener("click", () => {
       nodes.hidden.clear();
-      this._changed("all are shown");
+      this._changed("all shown");
     });
   }
 
-  // Build the list anew for a map.
+  // Rebuild the list for a map.
   show(colouring) {
     byId("legend").hidden = colouring === "none";
     byId("legend-title").textContent = TITLES[colouring];
@@ -30,7 +30,7 @@ export class Legend {
   }
 
   _entry({ name, colour }, count) {
-    const title = "Click to hide or show; double-click to see it alone";
+    const title = "Click to hide or show; double-click to show only this";
     const button = element("button", { type: "button", class: "class", title, "data-colour": colour },
       dot(colourOf(colour)), element("span", { class: "name" }, name), element("span", { class: "count" }, number(count)));
     button.addEventListener("click", (event) => this._clicked(colour, name, event.detail === 2 || event.shiftKey));
@@ -43,11 +43,11 @@ export class Legend {
       const others = [...byId("classes").querySelectorAll("button")].map((button) => Number(button.dataset.colour));
       hidden.clear();
       for (const other of others) if (other !== colour) hidden.add(other);
-      this._changed(`only ${name} is shown`);
-    } else if (hidden.delete(colour)) this._changed(`${name} is shown`);
+      this._changed(`only ${name} shown`);
+    } else if (hidden.delete(colour)) this._changed(`${name} shown`);
     else {
       hidden.add(colour);
-      this._changed(`${name} is hidden`);
+      this._changed(`${name} hidden`);
     }
   }
 

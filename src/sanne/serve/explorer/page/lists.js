@@ -6,7 +6,7 @@ import { colourOf } from "./palette.js";
 export const percent = (share) => (share >= 0.0095 ? `${Math.round(100 * share)} %` : "< 1 %");
 
 export class Lists {
-  // `open(id)` is called for a node that was clicked, `point(row)` for one that the mouse or the focus is on (-1: none).
+  // `open(id)` is called for a node that was clicked, `point(row)` for one under the mouse or with the focus (-1: none).
   constructor(nodes, { open, point }) {
     this.nodes = nodes;
     this.open = open;
@@ -18,7 +18,7 @@ export class Lists {
     return row === undefined ? null : colourOf(this.nodes.colours[row]);
   }
 
-  // Entries are {id, amount, share}: text at the right, and a bar for what has a share.
+  // Entries are {id, amount, share}: text on the right, and a bar if there is a share.
   list(entries, empty) {
     if (!entries.length) return element("p", { class: "empty" }, empty);
     const largest = Math.max(...entries.map((entry) => entry.share ?? 0));
@@ -36,7 +36,7 @@ export class Lists {
       button.append(element("span", { class: "share", "aria-hidden": "true" }, bar));
     }
     const row = this.nodes.row(id) ?? -1;
-    if (row < 0) button.title = "Not on the map, which shows a sample";
+    if (row < 0) button.title = "Not on the map, which shows a sample of the nodes";
     for (const event of ["pointerenter", "focus"]) button.addEventListener(event, () => this.point(row));
     for (const event of ["pointerleave", "blur"]) button.addEventListener(event, () => this.point(-1));
     button.addEventListener("click", () => this.open(id));

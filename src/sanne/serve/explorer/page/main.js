@@ -13,10 +13,10 @@ import { onSchemeChange } from "./palette.js";
 import { Scatter } from "./scatter.js";
 import { View } from "./view.js";
 
-const LOOK_AGAIN = 2500; // milliseconds between two looks for newcomers and for a better map
+const LOOK_AGAIN = 2500; // milliseconds between checks for new nodes and for a better map
 const MORPH = 1200; // milliseconds from one map to the next
-const REACH = 48; // CSS pixels around the middle, where Enter looks for a node
-const MANY = 5000; // points, from which on a slow machine draws only a part of them while the map moves
+const REACH = 48; // CSS pixels around the centre, where Enter looks for a node
+const MANY = 5000; // points, above which a slow machine draws only a part of them while the map moves
 const SLOW = 45; // milliseconds a frame, above which fewer points are drawn while the map moves
 
 const nodes = new Nodes();
@@ -28,9 +28,9 @@ const form = new AddForm(nodes, lists, { close: closePanel, changed: linksChange
 const legend = new Legend(nodes, () => { nodes.mark(); scatter?.setFlags(nodes); redraw(); });
 let scatter = null;
 let info = null;
-let arrived = 0; // newcomers that were asked for so far
-let deleted = 0; // nodes that were deleted, as far as the map shows it
-let share = 1; // of the points, drawn while the map moves
+let arrived = 0; // new nodes received so far
+let deleted = 0; // deleted nodes that the map knows of
+let share = 1; // of the points that is drawn while the map moves
 let moved = 1; // from the map before (0) to this one (1)
 let opener = null; // what had the focus before the panel opened
 
@@ -112,8 +112,8 @@ function tell() {
   if (info.deleted) parts.push(`${number(info.deleted)} deleted`);
   byId("facts").textContent = parts.join(" · ");
   if (!scatter) notice("This browser cannot draw the map (it has no WebGL 2). Search and details work without it.", { large: true });
-  else if (info.progress !== null) notice("Laying out the map. Until then, a plain one.", { progress: info.progress });
-  else if (info.total === 0) notice("There are no nodes yet. Add one.", { large: true });
+  else if (info.progress !== null) notice("Computing the map. Until then, this is a simple one.", { progress: info.progress });
+  else if (info.total === 0) notice("There are no nodes yet.", { large: true });
   else notice(null);
 }
 
@@ -134,7 +134,7 @@ async function start() {
   setTimeout(lookAgain, LOOK_AGAIN);
 }
 
-// Points of the map as `info` names it; if it has changed meanwhile, as it is now.
+// Points of the map that `info` describes; if it has changed meanwhile, of the current one.
 async function loadPoints() {
   const { bytes, version } = await getBytes(`v1/map/points?version=${encodeURIComponent(info.version)}`);
   if (version !== info.version) info = await getJson("v1/map");
@@ -166,7 +166,7 @@ function morph() {
   requestAnimationFrame(step);
 }
 
-// Newcomers since the last look.
+// New nodes since the last check.
 async function follow(pulse = false) {
   if (info.arrived < arrived) arrived = 0; // a restart forgets nodes that were added and deleted
   while (arrived < info.arrived) {
@@ -182,7 +182,7 @@ async function follow(pulse = false) {
   }
 }
 
-// Deletions since the last look.
+// Deletions since the last check.
 async function forget() {
   if (info.deleted === deleted) return;
   nodes.setGone(await getJson("v1/map/deleted"));
@@ -239,7 +239,7 @@ function stand(rows) {
 
 const rowsOf = (ids) => ids.map((id) => nodes.row(id)).filter((row) => row !== undefined);
 
-// Show a node in the panel; `travel` moves the map to where it and its like are, unless it was clicked there.
+// Show a node in the panel; `travel` moves the map to it and similar nodes, unless it was clicked there.
 async function open(id, { remember = true, travel = true } = {}) {
   if (remember) history.pushState(null, "", `#node=${encodeURIComponent(id)}`);
   form.hide();
@@ -273,7 +273,7 @@ function linksChanged(ids) {
   redraw();
 }
 
-// A newcomer that was embedded: on the map with its reach and what it was made of.
+// A new node that was embedded: show it with its reach and its explanation.
 async function placed(answer, place, kept) {
   const parts = (answer.explanation ?? []).filter(({ id }) => String(id) !== String(answer.id))
     .map(({ id, share: part }) => ({ row: nodes.row(id), share: part })).filter(({ row }) => row !== undefined);
@@ -292,7 +292,7 @@ function openFromAddress() {
   else if (!byId("panel").hidden && !form.opened) closePanel();
 }
 
-// Hands and keys
+// Mouse and keyboard
 
 function tip(place) {
   const box = byId("tip");

@@ -1,9 +1,9 @@
-// What is drawn over the points: links, rings, names, newcomers and how far their spread reaches.
+// What is drawn over the points: links, rings, names, new nodes and how far their spread reaches.
 
 import { HIDDEN } from "./nodes.js";
 
 const PULSE = 1400; // milliseconds
-const RINGED_AT_MOST = 4000; // newcomers
+const RINGED_AT_MOST = 4000; // new nodes
 
 export class Marks {
   constructor(canvas, nodes, view) {
@@ -25,7 +25,7 @@ export class Marks {
     this._pulses.push(...rows.map((row) => ({ row, begun })));
   }
 
-  // Whether something is still in motion.
+  // Whether something is still moving.
   get moving() {
     return this._pulses.length > 0;
   }

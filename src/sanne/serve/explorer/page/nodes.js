@@ -1,4 +1,4 @@
-// The nodes that the page knows: ids, points, colours, which are shown, which stand out. Newcomers come last.
+// The nodes that the page knows: ids, points, colours, which are shown, which are highlighted. New nodes come last.
 
 import { slotOf } from "./palette.js";
 
@@ -18,9 +18,9 @@ export class Nodes {
     this.classes = [];
     this.noColour = 65535;
     this.count = 0;
-    this.own = 0; // without newcomers
-    this.hidden = new Set(); // colours that the legend has switched off
-    this.stand = null; // rows that stand out, or null for all alike
+    this.own = 0; // without new nodes
+    this.hidden = new Set(); // colours hidden in the legend
+    this.stand = null; // highlighted rows, or null for none
     this.gone = new Set(); // ids, as text, of nodes that were deleted
   }
 
@@ -30,7 +30,7 @@ export class Nodes {
     this.own = ids.length;
   }
 
-  // Points and colours of a map; newcomers are left out until they are placed on it.
+  // Points and colours of a map; new nodes are left out until they are placed on it.
   setPoints(points, colours) {
     const moved = this.before.length && points.length <= this.points.length ? this.points.slice(0, points.length) : points;
     for (let row = this.own; row < this.count; row += 1) this.rows.delete(String(this.ids[row]));
@@ -48,7 +48,7 @@ export class Nodes {
     this.before = this.points;
   }
 
-  // Newcomers with their points; those that are known move there.
+  // New nodes with their points; known ones move there.
   add(arrivals) {
     const fresh = arrivals.filter((node) => !this.rows.has(String(node.id)));
     const count = this.count + fresh.length;
@@ -73,7 +73,7 @@ export class Nodes {
     return arrivals.map((node) => this.rows.get(String(node.id)));
   }
 
-  // Deleted nodes are drawn no more, and cannot be hit.
+  // Deleted nodes are no longer drawn, and cannot be hit.
   setGone(ids) {
     this.gone = new Set(ids.map(String));
     this.mark();
@@ -99,7 +99,7 @@ export class Nodes {
     return this.points[2 * row + 1];
   }
 
-  // Which rows stand out from the others; null for all alike.
+  // Which rows are highlighted; null for none.
   standOut(rows) {
     this.stand = rows && new Set(rows);
     this.mark();
@@ -135,7 +135,7 @@ export class Nodes {
       const dx = this.points[2 * row] - x;
       const dy = this.points[2 * row + 1] - y;
       const square = dx * dx + dy * dy;
-      const weighed = this.flags[row] === BRIGHT ? square * 0.5 : square; // what stands out is easier to hit
+      const weighed = this.flags[row] === BRIGHT ? square * 0.5 : square; // highlighted points are easier to hit
       if (weighed < least) {
         least = weighed;
         found = row;

@@ -1,5 +1,5 @@
-// Colours of classes, chosen so that people with any common kind of colour blindness tell them apart, for light and
-// for dark paper. Classes beyond them share one grey: the legend still shows and filters each.
+// Colours of classes that can be told apart with any common kind of colour blindness, on light and dark backgrounds.
+// Further classes share one grey: the legend still shows and filters each.
 
 const LIGHT = [
   "#3f7fe0", "#cf9a3e", "#43785f", "#b553aa", "#35aee0", "#8a3615",

@@ -34,7 +34,7 @@ void main() {
 }`;
 
 export class Scatter {
-  // Throws where the browser has no WebGL 2.
+  // Throws if the browser has no WebGL 2.
   constructor(canvas) {
     const options = { alpha: true, antialias: false, premultipliedAlpha: true, powerPreference: "low-power" };
     const gl = canvas.getContext("webgl2", options);
@@ -102,7 +102,7 @@ export class Scatter {
     this.gl.bufferData(this.gl.ARRAY_BUFFER, array, this.gl.DYNAMIC_DRAW);
   }
 
-  // `share` below 1 draws only a part of the points, which is a fair sample: they come in random order.
+  // `share` below 1 draws only a part of the points, which is a random sample, since they are in random order.
   draw(view, { moved = 1, share = 1, size }) {
     const gl = this.gl;
     gl.viewport(0, 0, this.canvas.width, this.canvas.height);

@@ -1,10 +1,10 @@
-// The part of the map that is seen, and how hands and keys change it.
+// The visible part of the map, and how mouse, touch and keyboard change it.
 
 import { calm } from "./dom.js";
 
 const STEP = 1.35; // of a zoom key
 const MOVE = 60; // CSS pixels of an arrow key
-const CLICK = 5; // CSS pixels that a finger may tremble
+const CLICK = 5; // CSS pixels that a click may move
 
 export class View {
   constructor(canvas) {
@@ -12,14 +12,14 @@ export class View {
     this.x = 0;
     this.y = 0;
     this.scale = 1; // CSS pixels per unit of the map
-    this.fitted = 1; // the scale at which all is seen
+    this.fitted = 1; // the scale at which everything is visible
     this.width = 1;
     this.height = 1;
     this.ratio = 1;
     this.onChange = () => {};
     this.onHover = () => {}; // (x, y) in CSS pixels, or null
     this.onClick = () => {};
-    this.onCentre = () => {}; // Enter: the middle is meant
+    this.onCentre = () => {}; // Enter: acts on the centre
     this.keyboard = false; // whether keys were used last
     this._pointers = new Map();
     this._glide = 0;
@@ -38,7 +38,7 @@ export class View {
     return [this.width / 2 + (x - this.x) * this.scale, this.height / 2 - (y - this.y) * this.scale];
   }
 
-  // Show a part of the map, at most `closest` times as large as when all is seen; `all`: this part is all.
+  // Show a part of the map, at most `closest` times as large as when everything is visible; `all`: it is everything.
   fit(bounds, { glide = true, all = false, closest = Infinity } = {}) {
     const margin = Math.min(all ? 48 : 90, (all ? 0.07 : 0.16) * Math.min(this.width, this.height));
     const width = Math.max(bounds.right - bounds.left, 1e-6);

@@ -29,7 +29,7 @@ FILES = {
     "lancedb": "vectors.lancedb",
     "faiss": "vectors.faiss",
 }
-DOCS = Path(__file__).parents[1] / "docs" / "export.md"
+DOCS = Path(__file__).parents[2] / "docs" / "export.md"
 
 
 @pytest.fixture(scope="module")

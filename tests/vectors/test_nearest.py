@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sanne.errors import InputError
-from sanne.infer.similar import most_similar
+from sanne.vectors.search import most_similar
 
 IDS = np.array(["east", "north", "north-east", "west", "nowhere"], object)
 VECTORS = np.array([[5, 0], [0, 1], [2, 2], [-1, 0], [0, 0]], np.float32)

@@ -1,0 +1,82 @@
+"""Vectors in two dimensions: principal axes, then t-SNE, with the settings of both."""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from sanne.errors import MissingExtraError
+from sanne.seeds import derived_seed
+from sanne.vectors.normalise import unit
+
+Floats = npt.NDArray[Any]  # float32 or float64; results have the type of the vectors
+
+FEWEST = 10  # points; below, t-SNE has no neighbourhoods
+WIDTH = 50  # principal axes that t-SNE reads
+SMALLEST_EXTENT = 1e-5  # points closer together than this differ by rounding only
+_PERPLEXITY = 30.0
+_STEPS, _STEPS_A_REPORT = 750, 25  # of t-SNE, which has 250 steps before the 500 that count
+
+
+class PrincipalAxes:
+    """Projects directions of vectors on the first principal axes of a sample."""
+
+    def __init__(self, mean: Floats, axes: Floats) -> None:
+        self._mean = mean
+        self._axes = axes
+
+    @classmethod
+    def of(cls, vectors: Floats, count: int = WIDTH) -> Self:
+        """The first axes of these vectors, with signs that do not depend on the solver."""
+        directions = unit(vectors)
+        mean = directions.mean(axis=0)
+        axes = np.linalg.eigh((directions - mean).T @ (directions - mean))[1][:, ::-1][:, :count]
+        signs = np.where(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])] < 0, -1, 1)
+        return cls(mean, (axes * signs).astype(vectors.dtype))
+
+    def __call__(self, vectors: Floats) -> Floats:
+        return np.asarray((unit(vectors) - self._mean) @ self._axes)
+
+
+def first_two(reduced: Floats) -> Floats:
+    """Points on the first two axes; vectors of size one get a second coordinate of zero."""
+    return np.pad(reduced, ((0, 0), (0, max(0, 2 - reduced.shape[1]))))[:, :2]
+
+
+def tsne_points(reduced: Floats, seed: int, progress: Callable[[float], None] | None = None) -> Floats:
+    """A t-SNE map, or the first two axes where t-SNE cannot tell points apart; the same for the same seed.
+
+    `progress` is called with the share of the work that is done.
+    """
+    count = len(reduced)
+    if count < FEWEST or reduced.shape[1] < 2 or np.ptp(reduced[:, 0]) < SMALLEST_EXTENT:
+        return first_two(reduced)
+    calls = 0
+
+    def report(iteration: int, error: float, embedding: Any) -> None:
+        nonlocal calls
+        calls += 1
+        assert progress is not None
+        progress(min(1.0, calls * _STEPS_A_REPORT / _STEPS))
+
+    tsne = tsne_package().TSNE(
+        perplexity=min(_PERPLEXITY, (count - 1) / 3),
+        initialization="pca",
+        random_state=derived_seed(seed, "plot") % 2**31,
+        theta=0.8,  # twice as fast as 0.5, and the eye sees no difference
+        n_jobs=1,  # with more, the sums change with the order of work
+        callbacks=None if progress is None else report,
+        callbacks_every_iters=_STEPS_A_REPORT,
+    )
+    points = np.asarray(tsne.fit(np.asarray(reduced, np.float64)), np.float64)
+    return points if np.isfinite(points).all() else first_two(reduced)
+
+
+def tsne_package() -> Any:
+    """The openTSNE package, if it is installed."""
+    try:
+        import openTSNE
+    except ImportError:
+        raise MissingExtraError("openTSNE", "plot", "a t-SNE map") from None
+    return openTSNE
