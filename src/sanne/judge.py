@@ -18,7 +18,7 @@ from sanne.graph.graph import Graph
 from sanne.graph.readers.label_table import read_label_table
 from sanne.graph.split import hold_out_edges
 from sanne.source import ModelSource
-from sanne.vectors.files import read_vectors
+from sanne.vectors.formats import read_vectors
 
 Task = Literal["classify", "links", "communities"]
 

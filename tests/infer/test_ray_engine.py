@@ -22,7 +22,7 @@ from sanne.errors import InputError, MissingExtraError
 from sanne.estimator import SANNE
 from sanne.infer import ray as ray_engine
 from sanne.infer.ray import Embedder, Job, as_parquet, check_ray_output, embed_with_ray
-from sanne.vectors.files import read_vectors
+from sanne.vectors.formats import read_vectors
 
 GRAPH = planted_graph(size=300)  # 900 nodes
 SETTINGS = {"epochs": 1, "steps_per_epoch": 3}

@@ -24,7 +24,7 @@ from sanne.files.atomic import check_target, replaced_file, replaced_folder, wor
 from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
 from sanne.model.artifact import Artifact
-from sanne.vectors.formats import Vectors, is_marked, vectors_table
+from sanne.vectors.parquet import is_marked, to_table
 
 _NODES_AT_ONCE = 2048  # what a dying actor can lose
 PARQUET = ".parquet"
@@ -102,8 +102,8 @@ class Embedder:
         self._explain = job.explain
 
     def __call__(self, batch: pa.Table) -> pa.Table:
-        found = embed(self._artifact, self._graph, batch["id"].to_pylist(), explain=self._explain, progress=False)
-        return vectors_table(Vectors(found.node_ids, found.vectors, found.spread), found.explanation)
+        ids = batch["id"].to_pylist()
+        return to_table(embed(self._artifact, self._graph, ids, explain=self._explain, progress=False))
 
 
 def _run(job: Job, folder: Path, count: int, workers: int, address: str | None) -> None:

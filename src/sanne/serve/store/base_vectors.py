@@ -9,7 +9,7 @@ from sanne.errors import InputError
 from sanne.graph.graph import FloatArray, Graph
 from sanne.infer.embed import embed
 from sanne.model.artifact import VECTORS, Artifact
-from sanne.vectors.files import read_vectors
+from sanne.vectors.formats import read_vectors
 
 logger = logging.getLogger(__name__)
 
@@ -24,8 +24,7 @@ def base_vectors(model_folder: str | Path, artifact: Artifact, graph: Graph) -> 
         except (InputError, OSError):
             kept = None
         if kept is not None and np.array_equal(kept.node_ids, np.asarray(graph.node_ids)):
-            spread = np.full(graph.num_nodes, np.nan, np.float32) if kept.spread is None else kept.spread
-            return kept.vectors, spread
+            return kept.vectors, kept.spread
     logger.info("this is not the graph that the model was fitted on: embedding its %s nodes", f"{graph.num_nodes:,}")
     found = embed(artifact, graph)
     return found.vectors, found.spread
