@@ -1,13 +1,11 @@
 """The classifier equals scikit-learn's, does not mind the scale of vectors, and chooses C on validation."""
 
 import json
-import math
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import scipy.stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score
 
@@ -18,7 +16,6 @@ from sanne.evaluate.node_classification import (
     C_GRID,
     SplitScore,
     classify,
-    paired_t_test,
     score_arrays,
     score_split,
     summarise,
@@ -128,17 +125,6 @@ def test_classify_summarises_over_splits() -> None:
     assert result.std == pytest.approx(abs(tests[0] - tests[1]) / 2)
     assert result == summarise(result.splits)
     assert json.loads(json.dumps(result.to_dict()))["splits"][1]["test"] == tests[1]
-
-
-def test_paired_t_test_equals_scipy() -> None:
-    a, b = [80.1, 79.0, 83.3, 81.0], [78.0, 79.5, 80.0, 79.9]
-    mine, reference = paired_t_test(a, b), scipy.stats.ttest_rel(a, b)
-    assert (mine.t, mine.p) == pytest.approx((reference.statistic, reference.pvalue))
-    assert mine.difference == pytest.approx(np.mean(a) - np.mean(b))
-    assert paired_t_test(a, a).p == 1.0
-    assert paired_t_test([1.0, 2], [0.0, 1]).t == math.inf
-    with pytest.raises(InputError, match="paired"):
-        paired_t_test(a, b[:3])
 
 
 def test_multilabel_scores_equal_scikit_learn_f1() -> None:
