@@ -47,9 +47,6 @@ class Classification:
     def val_mean(self) -> float:
         return float(np.mean([split.val for split in self.splits]))
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"mean": self.mean, "std": self.std, "splits": [split.to_dict() for split in self.splits]}
-
 
 def classify(
     vectors: npt.ArrayLike, labels: npt.ArrayLike, splits: Iterable[Split], *, Cs: Sequence[float] = C_GRID
@@ -61,13 +58,8 @@ def classify(
     scores = [score_split(vectors, labels, *split, Cs=Cs) for split in splits]
     if not scores:
         raise InputError("no splits to score: give at least one (train, val, test)")
-    return summarise(scores)
-
-
-def summarise(scores: Sequence[SplitScore]) -> Classification:
-    """Mean and standard deviation of scores that were computed one by one, as in the inductive setting."""
     tests = [score.test for score in scores]
-    return Classification(float(np.mean(tests)), float(np.std(tests)), list(scores))
+    return Classification(float(np.mean(tests)), float(np.std(tests)), scores)
 
 
 def score_split(
@@ -85,21 +77,7 @@ def score_split(
         raise InputError(f"{len(rows)} vectors but {len(names)} labels: give one label per vector")
     parts = [node_indices(nodes, len(rows), name) for nodes, name in ((train, "train"), (val, "val"), (test, "test"))]
     arrays = [array for part in parts for array in (rows[part], names[part])]
-    return score_arrays(*arrays, Cs=Cs)
-
-
-def score_arrays(
-    train_vectors: npt.ArrayLike,
-    train_labels: npt.ArrayLike,
-    val_vectors: npt.ArrayLike,
-    val_labels: npt.ArrayLike,
-    test_vectors: npt.ArrayLike,
-    test_labels: npt.ArrayLike,
-    *,
-    Cs: Sequence[float] = C_GRID,
-) -> SplitScore:
-    """Fit on the train rows, choose C by accuracy on the val rows (the smaller of equals), score the test rows."""
-    return predict_arrays(train_vectors, train_labels, val_vectors, val_labels, test_vectors, test_labels, Cs=Cs).score
+    return predict_arrays(*arrays, Cs=Cs).score
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +99,7 @@ def predict_arrays(
     *,
     Cs: Sequence[float] = C_GRID,
 ) -> Prediction:
-    """What `score_arrays` does, with the label of every test row."""
+    """Fit on the train rows, choose C by accuracy on the val rows (the smaller of equals), label the test rows."""
     train, val, test = (
         checked_rows(vectors, labels, name)
         for vectors, labels, name in (

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from sanne.errors import InputError
+from sanne.errors import InputError, first_line
 from sanne.files.atomic import check_target
-from sanne.graph.readers.typed_tables import DAMAGE, first_line
+from sanne.graph.readers.typed_tables import DAMAGE
 from sanne.vectors.arrays import check_array_file, check_faiss, read_npy, write_faiss, write_npy
 from sanne.vectors.lance import check_lancedb, write_lancedb
 from sanne.vectors.parquet import read_parquet, write_parquet
