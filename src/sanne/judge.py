@@ -109,7 +109,7 @@ def draw_model(
     method: Literal["auto", "tsne", "pca"] = "auto",
     seed: int = 0,
 ) -> int:
-    """Draw the fitted vectors, with newcomers from a vectors file; returns how many points there are."""
+    """Draw the fitted vectors, with new nodes from a vectors file; returns how many points there are."""
     graph = origin.load() if labels is None and origin.source else None
     classes = labels_of(model, graph, labels)
     vectors, ids = model.embedding_, model.node_ids_
