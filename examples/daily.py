@@ -16,7 +16,7 @@ import pyarrow.dataset as ds
 
 from sanne import SANNE, Graph, load_graph
 from sanne.datasets import named_classes
-from sanne.vectors.files import write_vectors
+from sanne.vectors.formats import write_vectors
 
 DAYS = 5
 PER_DAY = 60

@@ -17,7 +17,7 @@ from sanne.errors import InputError, ModelFolderError, UnknownNodeError
 from sanne.estimator import SANNE
 from sanne.evaluate.node_classification import classify
 from sanne.graph.graph import FloatArray, Graph
-from sanne.vectors.files import write_vectors
+from sanne.vectors.formats import write_vectors
 
 GRAPH = planted_graph()
 NEW = np.arange(120) % 4 == 0  # every fourth node arrives after fit

@@ -1,7 +1,8 @@
-"""The demonstration: fit Cora without 1000 of its papers, let them arrive, judge the vectors, draw the map."""
+"""The demonstration: fit Cora without 1000 of its papers, embed them as new nodes, evaluate, draw the map."""
 
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,22 +21,22 @@ from sanne.seeds import derived_seed
 from sanne.walks.mean_walk import mean_along_walks
 from sanne.walks.sample import WalkSampler
 
-_MEAN_WALKS = 128  # a node, for the vectors that need no training
+_MEAN_WALKS = 128  # per node, for the vectors without training
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """A graph whose test nodes arrive later; a classifier learns from `train`, chooses C on `val`."""
+    """A graph whose test nodes arrive later; a classifier is trained on `train` and chooses C on `val`."""
 
     graph: Graph
-    before: Graph  # without the newcomers
+    before: Graph  # without the new nodes
     train: IntArray
     val: IntArray
-    rest: IntArray  # present nodes that neither train nor val holds
+    rest: IntArray  # present nodes in neither train nor val
     new: IntArray
 
     def accuracies(self, present: FloatArray, new: FloatArray) -> tuple[float, float]:
-        """Accuracy on present nodes and on newcomers; `present` has a row for each node of `before`."""
+        """Accuracy on present and on new nodes; `present` has a row for each node of `before`."""
         labels = self.graph.labels
         assert labels is not None
         vectors = np.zeros((self.graph.num_nodes, present.shape[1]), np.float32)
@@ -56,43 +57,42 @@ def run_demo(
     out: Path = Path("map.png"),
     say: Callable[[str], None],
 ) -> dict[str, Any]:
-    """Run it all; `say` is told what happens. The dictionary holds what was measured."""
-    started = time.perf_counter()
-    task = make_task(dataset)
-    load_seconds = time.perf_counter() - started
+    """Run it all and report progress to `say`; returns what was measured."""
+    seconds: dict[str, float] = {}
+
+    @contextlib.contextmanager
+    def timed(step: str) -> Iterator[None]:
+        started = time.perf_counter()
+        yield
+        seconds[f"{step}_seconds"] = round(time.perf_counter() - started, 2)
+
+    with timed("load"):
+        task = make_task(dataset)
     say(f"{dataset}: {task.graph.num_nodes:,} papers, {task.graph.num_edges:,} links; hiding {len(task.new):,} papers")
-
-    started = time.perf_counter()
-    model = SANNE(recipe, random_state=seed).fit(task.before)
-    fit_seconds = time.perf_counter() - started
-    say(f"fitted on the {task.before.num_nodes:,} others in {fit_seconds:.1f} s")
-
-    started = time.perf_counter()
-    newcomers = model.embed(task.graph, task.graph.node_ids[task.new])
-    embed_seconds = time.perf_counter() - started
-    say(f"{len(task.new):,} newcomers arrived and were embedded in {embed_seconds:.1f} s, without training again")
-
-    started = time.perf_counter()
-    present_accuracy, new_accuracy = task.accuracies(model.embedding_, newcomers.vectors)
-    mean_present, mean_new = task.accuracies(*walk_means(task, seed))
-    evaluate_seconds = time.perf_counter() - started
-
-    started = time.perf_counter()
+    with timed("fit"):
+        model = SANNE(recipe, random_state=seed).fit(task.before)
+    say(f"fitted the other {task.before.num_nodes:,} in {seconds['fit_seconds']:.1f} s")
+    with timed("embed"):
+        new = model.embed(task.graph, task.graph.node_ids[task.new])
+    say(f"embedded {len(task.new):,} new papers in {seconds['embed_seconds']:.1f} s, without training again")
+    with timed("evaluate"):
+        present_accuracy, new_accuracy = task.accuracies(model.embedding_, new.vectors)
+        mean_present, mean_new = task.accuracies(*walk_means(task, seed))
     present = np.setdiff1d(np.arange(task.graph.num_nodes), task.new)
     order = np.concatenate([present, task.new])
     assert task.graph.labels is not None
     classes = named_classes(dataset, task.graph.labels)
-    plot_map(
-        np.concatenate([model.embedding_, newcomers.vectors]),
-        classes[order],
-        out,
-        new=np.arange(len(order)) >= len(present),
-        node_ids=task.graph.node_ids[order],
-        title=f"{dataset.capitalize()}: {len(task.new):,} papers that arrived after the fit",
-        seed=seed,
-    )
-    plot_seconds = time.perf_counter() - started
-    example = newcomers.node_ids[:1].tolist()[0]
+    with timed("plot"):
+        plot_map(
+            np.concatenate([model.embedding_, new.vectors]),
+            classes[order],
+            out,
+            new=np.arange(len(order)) >= len(present),
+            node_ids=task.graph.node_ids[order],
+            title=f"{dataset.capitalize()}: {len(task.new):,} papers that arrived after the fit",
+            seed=seed,
+        )
+    example = new.node_ids[:1].tolist()[0]
     similar = model.similar(example, k=10)
     return {
         "dataset": dataset,
@@ -104,11 +104,7 @@ def run_demo(
         "new_accuracy": round(new_accuracy, 2),
         "walk_mean_accuracy": round(mean_new, 2),
         "walk_mean_present_accuracy": round(mean_present, 2),
-        "load_seconds": round(load_seconds, 2),
-        "fit_seconds": round(fit_seconds, 2),
-        "embed_seconds": round(embed_seconds, 2),
-        "evaluate_seconds": round(evaluate_seconds, 2),
-        "plot_seconds": round(plot_seconds, 2),
+        **seconds,
         "example": example,
         "example_class": str(classes[task.new[0]]),
         "similar": [
@@ -120,7 +116,7 @@ def run_demo(
 
 
 def make_task(dataset: str) -> Task:
-    """The first split of a dataset, as a story of arrival."""
+    """The first split of a dataset, its test nodes as new nodes."""
     graph, splits = load_dataset(dataset), load_splits(dataset)
     train, val, new = splits.train[0], splits.val[0], splits.test[0]
     assert graph.labels is not None
@@ -130,7 +126,7 @@ def make_task(dataset: str) -> Task:
 
 
 def walk_means(task: Task, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Vectors without any training, the mean features along walks: those of present nodes and of newcomers."""
+    """Vectors without training, mean features along walks, of present and of new nodes."""
     config = Config()
     feature_map = fit_features(task.before, config.features, seed)
 

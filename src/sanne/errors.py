@@ -1,6 +1,11 @@
 """The errors that sanne raises on purpose. The command line turns each into one line and exit code 2."""
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of any error's text, or its name."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
 class SanneError(Exception):
     """Any error that a user can act on; its text says what arrived, what was expected and what to do."""
 

@@ -20,7 +20,7 @@ from sanne.model.model import WalkModel
 from sanne.model.neighbours import NeighbourSoftmax
 from sanne.train.distributed import Processes
 from sanne.train.loop import make_optimisers, training_step
-from sanne.vectors.formats import ROW_GROUP
+from sanne.vectors.parquet import ROW_GROUP
 from sanne.walks.batches import WalkStream
 
 _PROBE_NODES = 20_000  # features are tried on so many nodes

@@ -10,22 +10,23 @@ import pyarrow as pa
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from sanne.config import Config, recipe_config
+from sanne.config import DEFAULT_RECIPE, Config, recipe_config
 from sanne.errors import InputError, ModelFolderError, UnknownNodeError
 from sanne.files.atomic import check_target, read_unreplaced, replaced_folder
 from sanne.files.locks import claimed
 from sanne.graph.graph import FloatArray, Graph
 from sanne.graph.ids import match_ids
 from sanne.graph.load import load_graph
-from sanne.infer.embed import Embedding, embed, embed_present
+from sanne.infer.embed import embed, embed_present
 from sanne.model.artifact import VECTORS, Artifact, check_model_target
 from sanne.model.card import model_card
 from sanne.train.distributed import is_first_process
 from sanne.train.fit import EpochHook, fit_model
 from sanne.train.loop import Run
 from sanne.train.report import Callback
-from sanne.vectors.files import read_vectors, write_vectors
+from sanne.vectors.formats import read_vectors, write_vectors
 from sanne.vectors.search import most_similar
+from sanne.vectors.vectors import Embedding
 
 
 class SANNE(BaseEstimator):  # type: ignore[misc]
@@ -44,7 +45,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        recipe: str = "best",
+        recipe: str = DEFAULT_RECIPE,
         *,
         settings: dict[str, Any] | None = None,
         random_state: int = 0,
@@ -190,11 +191,10 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         if not np.isfinite(vectors.vectors).all():
             row = int(np.flatnonzero(~np.isfinite(vectors.vectors).all(axis=1))[0])
             raise ModelFolderError(f"{path}: the vector of node {vectors.node_ids[row]!r} is not finite: fit again")
-        recipe = str(artifact.record.get("recipe", "best"))
+        recipe = str(artifact.record.get("recipe", DEFAULT_RECIPE))
         model = cls(recipe, settings=_changes(artifact.config, recipe), random_state=artifact.seed)
         model.artifact_ = artifact
-        spread = np.full(len(vectors.vectors), np.nan, np.float32) if vectors.spread is None else vectors.spread
-        model._set_vectors(vectors.node_ids, vectors.vectors, spread)
+        model._set_vectors(vectors.node_ids, vectors.vectors, vectors.spread)
         return model
 
     def _set_vectors(self, node_ids: Any, vectors: FloatArray, spread: FloatArray) -> None:

@@ -18,7 +18,7 @@ from sanne.graph.graph import Graph
 from sanne.graph.readers.label_table import read_label_table
 from sanne.graph.split import hold_out_edges
 from sanne.source import ModelSource
-from sanne.vectors.files import read_vectors
+from sanne.vectors.formats import read_vectors
 
 Task = Literal["classify", "links", "communities"]
 
@@ -109,7 +109,7 @@ def draw_model(
     method: Literal["auto", "tsne", "pca"] = "auto",
     seed: int = 0,
 ) -> int:
-    """Draw the fitted vectors, with newcomers from a vectors file; returns how many points there are."""
+    """Draw the fitted vectors, with new nodes from a vectors file; returns how many points there are."""
     graph = origin.load() if labels is None and origin.source else None
     classes = labels_of(model, graph, labels)
     vectors, ids = model.embedding_, model.node_ids_

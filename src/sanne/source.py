@@ -11,7 +11,7 @@ from sanne.datasets import CATALOG
 from sanne.errors import InputError
 from sanne.graph.folder.store import is_graph_folder
 from sanne.graph.graph import Graph
-from sanne.graph.ids import control_problem, row_with_control_character
+from sanne.graph.ids import refuse_control_character
 from sanne.graph.load import load_graph
 from sanne.graph.readers.typed_tables import open_parquet
 from sanne.model.artifact import Artifact
@@ -107,7 +107,7 @@ def read_node_list(path: Path) -> list[Any]:
     except (UnicodeDecodeError, OSError) as error:
         raise InputError(f"{path}: not readable as UTF-8 text ({error})") from None
     stripped = [line.strip() for line in lines]
-    _refuse_control_characters(pa.array(stripped), f"{path}, line")
+    refuse_control_character(pa.array(stripped), lambda row: f"{path}, line {row + 1}")
     ids = [line for line in stripped if line]
     if not ids:
         raise InputError(f"{path}: no node ids in it; write one a line, or leave --nodes out for all nodes")
@@ -119,16 +119,11 @@ def _read_id_column(path: Path) -> list[Any]:
     if "id" not in table.columns:
         raise InputError(f"{path}: no column 'id'; found {', '.join(table.columns) or 'none'}")
     column = table.read(["id"])["id"]
-    _refuse_control_characters(column, f"{path}, row")
+    refuse_control_character(column, lambda row: f"{path}, row {row + 1}")
     ids: list[Any] = column.to_pylist()
     if not ids:
         raise InputError(f"{path}: no node ids in it; leave --nodes out for all nodes")
     return ids
-
-
-def _refuse_control_characters(ids: Any, place: str) -> None:
-    if pa.types.is_string(ids.type) and (row := row_with_control_character(ids)) is not None:
-        raise InputError(f"{place} {row + 1}: {control_problem(ids[row].as_py())}")
 
 
 def _absolute(source: str) -> str:

@@ -21,7 +21,7 @@ from sanne.cli import main
 from sanne.estimator import SANNE
 from sanne.features import text as text_features
 from sanne.graph.load import load_graph
-from sanne.vectors.files import read_vectors
+from sanne.vectors.formats import read_vectors
 
 TOPICS = ("graph walks nodes edges", "protein cells folding genes", "market prices trade money")
 TINY = {
@@ -177,7 +177,7 @@ FIT_POINTS = [
     "sanne.train.loop.save_checkpoint",
     "sanne.estimator.embed_present",
 ]
-EMBED_POINTS = ["sanne.infer.embed.WalkSampler.walks_of_each", "sanne.vectors.files.VectorWriter.write"]
+EMBED_POINTS = ["sanne.infer.embed.WalkSampler.walks_of_each", "sanne.vectors.parquet.to_table"]
 
 
 def interrupt_at(point: str, how: str, patch: pytest.MonkeyPatch) -> None:
@@ -322,6 +322,15 @@ def test_labels_may_come_in_a_table_of_their_own(tables: Path, run: Run) -> None
     code, _, err = run("evaluate", "m", "--labels", "labels.csv")
     assert code == 2
     assert "columns id and label" in err
+
+
+def test_dim_is_the_setting_of_that_name(tables: Path, run: Run) -> None:
+    for out, size in (("option", ["--dim", 8]), ("setting", ["--set", "dim=8"])):
+        code, _, err = run(*fit_arguments(out, *size))
+        assert code == 0, err
+    settings = [json.loads((tables / out / "config.json").read_text())["settings"] for out in ("option", "setting")]
+    assert settings[0] == settings[1]
+    assert run(*fit_arguments("wrong", "--dim", 0))[0] == 2
 
 
 def test_data_list_names_the_datasets(run: Run) -> None:

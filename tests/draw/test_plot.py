@@ -40,7 +40,7 @@ def test_page_needs_no_network_and_names_every_node(tmp_path: Path) -> None:
     text = path.read_text()
     assert len(text) > 1_000_000
     assert not re.search(r"<script[^>]*\ssrc=", text)
-    assert all(name in text for name in (*ids[:59], "theory", "learning", "newcomer", "60 nodes"))
+    assert all(name in text for name in (*ids[:59], "theory", "learning", "new node", "60 nodes"))
     assert "<script>alert(1)" not in text
     assert "lt;script" in text  # a page would else take an id for markup
     assert "<i>T" not in text
@@ -80,7 +80,7 @@ def test_subtitle_counts_and_colours_follow_labels(monkeypatch: pytest.MonkeyPat
     labels = LABELS.copy()
     labels[:4] = -1
     picture = drawn(monkeypatch, tmp_path, VECTORS, labels, method="pca", new=np.arange(60) < 7)
-    assert picture.subtitle == "60 nodes · 3 labels · 7 newcomers, ringed · PCA"
+    assert picture.subtitle == "60 nodes · 3 labels · 7 new nodes, ringed · PCA"
     assert picture.classes == ["0", "1", "2"]
     assert set(picture.colours[:4]) == {plot.NO_LABEL}
     assert picture.colours[10] == PALETTE[labels[10]]

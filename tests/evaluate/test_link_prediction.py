@@ -1,14 +1,13 @@
 """Edges are ranked above other pairs by the similarity of their ends."""
 
 import json
-from typing import Any
 
 import numpy as np
 import pytest
 
 from sanne.errors import InputError
 from sanne.evaluate import link_prediction
-from sanne.evaluate.link_prediction import learn_weights, score_links
+from sanne.evaluate.link_prediction import score_links
 
 # Cosines with node 0: 1 -> 1.0, 2 -> 0.6, 3 -> 0.0, 4 -> -1.0
 VECTORS = np.array([[1.0, 0], [5, 0], [0.6, 0.8], [0, 2], [-1, 0]])
@@ -80,23 +79,3 @@ def test_weights_change_the_similarity_and_nothing_else() -> None:
     scores = score_links(vectors, [[0, 3]], [[0, 1], [1, 2]], similarity="dot", weights=[1, -1], hits_at=(1,))
     assert (scores.auc, scores.mrr) == (1.0, 1.0)
     assert score_links(vectors, [[0, 3]], [[0, 1], [1, 2]], similarity="dot").mrr == 0.5
-
-
-def test_learnt_weights_find_the_coordinates_that_tell_edges() -> None:
-    stream = np.random.default_rng(0)
-    vectors = stream.choice([-1.0, 1.0], size=(400, 6))
-    pairs = stream.integers(0, 400, size=(6000, 2))
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    products = vectors[pairs[:, 0]] * vectors[pairs[:, 1]]
-    is_edge = products[:, 2] - products[:, 4] + stream.normal(size=len(pairs)) > 0  # alike in 2, unlike in 4
-    known, asked = np.arange(len(pairs)) < 4000, np.arange(len(pairs)) >= 4500
-    chosen = ~known & ~asked
-
-    def part(which: Any) -> tuple[Any, Any]:
-        return pairs[which & is_edge], pairs[which & ~is_edge]
-
-    weights = learn_weights(vectors, *part(known), part(chosen))
-    assert set(np.argsort(-np.abs(weights))[:2]) == {2, 4}
-    assert weights[2] > 0 > weights[4]
-    learnt = score_links(vectors, *part(asked), similarity="dot", weights=weights).auc
-    assert learnt > score_links(vectors, *part(asked), similarity="dot").auc + 0.2

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 from hostile_graphs import ODD_IDS, WAYS, Described, as_built, described
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 from valid_files import SETTINGS
 
@@ -45,7 +45,7 @@ def tries(count: int) -> Any:
         deadline=None,
         derandomize=True,
         database=None,
-        phases=[Phase.generate],  # what fails is small already, and shrinking it takes minutes
+        phases=[Phase.explicit, Phase.generate],  # what fails is small already, and shrinking it takes minutes
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture, HealthCheck.data_too_large],
     )
 
@@ -64,6 +64,7 @@ def test_whatever_is_read_is_a_graph_or_an_error_that_names_the_place(way: str, 
 
     @tries(READINGS)
     @given(described())
+    @example(Described(["a", "b"], [(0, 1)], None, [[1.0], [2.0]], None))  # for the case that no other can be read
     def read(graph: Described) -> None:
         try:
             found = WAYS[way](graph, tmp_path)

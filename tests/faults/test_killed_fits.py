@@ -48,7 +48,7 @@ def content(model: Path) -> dict[str, bytes]:
     return {name: (model / name).read_bytes() for name in ("model.safetensors", "vectors.parquet", "features.json")}
 
 
-def workplaces(target: Path) -> list[Path]:
+def scratch_folders(target: Path) -> list[Path]:
     return list(target.parent.glob(f"{atomic._prefix(target)}*"))
 
 
@@ -77,14 +77,14 @@ class Fit:
             time.sleep(chance.uniform(0, 0.8 * seconds))
         else:
             target = self.checkpoint if moment == CHECKPOINT else self.model
-            while command.process.is_alive() and not workplaces(target):
+            while command.process.is_alive() and not scratch_folders(target):
                 time.sleep(0.0005)
             time.sleep(chance.uniform(0, _DELAY))
         if not command.kill():
             assert command.wait() == 0, command.errors()
             return None
         for found, target in ((CHECKPOINT, self.checkpoint), (MODEL, self.model)):
-            if workplaces(target):
+            if scratch_folders(target):
                 return found
         return RANDOM
 

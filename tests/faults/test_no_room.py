@@ -178,7 +178,7 @@ def test_a_save_without_room_changes_nothing(
             now = content(place)
             lost += any(now.get(name) != value for name, value in there.items())
             if save.name == "model":
-                assert "--resume goes on from" in errors
+                assert "--resume continues from" in errors
                 lost += not resumes(made, place, before)
             else:
                 assert now.keys() == there.keys()

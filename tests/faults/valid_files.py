@@ -34,7 +34,7 @@ from sanne.graph.readers.blogcatalog import read_blogcatalog
 from sanne.graph.readers.label_table import read_label_table
 from sanne.source import ModelSource, read_node_list
 from sanne.vectors.export import export_vectors
-from sanne.vectors.files import read_vectors, write_vectors
+from sanne.vectors.formats import read_vectors, write_vectors
 
 SETTINGS = TINY | {"epochs": 1, "steps_per_epoch": 1, "num_inference_walks": 2, "cluster_seeds": 1}
 WHEEL = "data.whl"

@@ -103,7 +103,9 @@ def test_failed_second_rename_brings_the_old_folder_back(tmp_path: Path, monkeyp
 
 def kill_inside(program: str, target: Path) -> None:
     """Run a writer that is killed in the middle."""
-    start = "import os, signal, sys\nfrom pathlib import Path\nfrom sanne import atomic\ntarget = Path(sys.argv[1])\n"
+    start = (
+        "import os, signal, sys\nfrom pathlib import Path\nfrom sanne.files import atomic\ntarget = Path(sys.argv[1])\n"
+    )
     dead = subprocess.run([sys.executable, "-c", start + program, target], check=False)
     assert dead.returncode == -9
 

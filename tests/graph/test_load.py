@@ -14,6 +14,7 @@ import pytest
 import scipy.sparse as sp
 
 from sanne.errors import InputError
+from sanne.graph import load
 from sanne.graph.graph import Graph
 from sanne.graph.load import load_graph
 
@@ -161,3 +162,19 @@ print(load_graph(sys.argv[1]))
 """
     run = subprocess.run([sys.executable, "-c", code, folder], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "Graph(3 nodes, 2 edges, 1 features)"
+
+
+def test_a_reader_from_outside_the_package_is_used_like_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read_pairs(path: Path, directed: bool) -> Graph:
+        pairs = np.array(path.read_text().split(), int).reshape(-1, 2)
+        return Graph.from_edges(pairs[:, 0], pairs[:, 1], node_ids=np.arange(pairs.max() + 1), directed=directed)
+
+    monkeypatch.setattr(load, "READERS", list(load.READERS))
+    load.register(load.Reader("{source}", lambda source: str(source).endswith(".pairs"), read_pairs, ("directed",)))
+    (tmp_path / "toy.pairs").write_text("0 1 1 2")
+    graph = load_graph(tmp_path / "toy.pairs", directed=True, features=np.eye(3))
+    assert (graph.num_edges, graph.directed, graph.features.shape) == (2, True, (3, 3))
+    with pytest.raises(InputError, match=r"label= does not apply to .*toy\.pairs"):
+        load_graph(tmp_path / "toy.pairs", label="kind")

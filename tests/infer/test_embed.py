@@ -1,6 +1,7 @@
 """Vectors for present and new nodes, read from walks over the graph as it is now."""
 
 import dataclasses
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from sanne.infer.embed import embed, embed_parts, embed_present, standard_error
 from sanne.model.artifact import Artifact
 from sanne.model.distil import visit_weights
 from sanne.train.fit import fit_model
-from sanne.vectors.files import VectorWriter
+from sanne.vectors.formats import write_parts
+from sanne.vectors.vectors import Embedding
 
 GRAPH = planted_graph()
 
@@ -287,9 +289,13 @@ def test_embedding_a_mapped_graph_into_a_file_holds_neither_features_nor_vectors
     graph = Graph.from_edges(ring, (ring + 1) % n, node_ids=ring, features=features)
     next(embed_parts(artifact, graph))  # what one part needs, and what is compiled once
     before, most = held(), 0.0
-    with VectorWriter(tmp_path / "v.npy", n, artifact.model.vector_dim) as writer:
+
+    def watched() -> Iterator[Embedding]:
+        nonlocal most
         for part in embed_parts(artifact, graph):
-            writer.write(part.node_ids, part.vectors, part.spread)
+            yield part
             most = max(most, held())
+
+    write_parts(tmp_path / "v.npy", watched(), n, artifact.model.vector_dim)
     assert (tmp_path / "v.npy").stat().st_size > 60_000_000
     assert most - before < 60

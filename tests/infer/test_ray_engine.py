@@ -22,7 +22,7 @@ from sanne.errors import InputError, MissingExtraError
 from sanne.estimator import SANNE
 from sanne.infer import ray as ray_engine
 from sanne.infer.ray import Embedder, Job, as_parquet, check_ray_output, embed_with_ray
-from sanne.vectors.files import read_vectors
+from sanne.vectors.formats import read_vectors
 
 GRAPH = planted_graph(size=300)  # 900 nodes
 SETTINGS = {"epochs": 1, "steps_per_epoch": 3}
@@ -77,7 +77,7 @@ def ray_workers(driver: int) -> list[int]:
 def test_killed_workers_cost_no_vector(fitted: tuple[SANNE, Path], tmp_path: Path) -> None:
     pytest.importorskip("ray")
     model, folder = fitted
-    small = "from sanne import cli; from sanne.infer import ray_engine as r; r._NODES_AT_ONCE = 10; cli.main()"
+    small = "from sanne import cli; from sanne.infer import ray as r; r._NODES_AT_ONCE = 10; cli.main()"
     options = ["--engine", "ray", "--json", "--workers", "2", "--out", str(tmp_path / "vectors.parquet")]
     command = subprocess.Popen(
         [sys.executable, "-c", small, "embed", str(folder / "model"), *options],

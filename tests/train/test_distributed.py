@@ -118,7 +118,7 @@ def test_a_killed_process_leaves_no_trace_in_the_result(together: Path, tmp_path
     os.kill(pid_of_rank(1, run.pid), signal.SIGKILL)
     _, errors = run.communicate(timeout=240)
     assert run.returncode == 0, errors
-    assert "started again: going on from" in errors
+    assert "restarted: continuing from" in errors
     assert [path.name for path in tmp_path.iterdir()] == ["m"]
     expected, found = (load_file(folder / "model.safetensors") for folder in (together / "undisturbed", tmp_path / "m"))
     assert all(np.array_equal(expected[name].numpy(), found[name].numpy()) for name in expected)

@@ -43,7 +43,7 @@ def folder(model: SANNE, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("export")
     model.save(place / "model")
     for target, name in FILES.items():
-        assert export_vectors(place / "model", target, place / name) == model.embedding_.shape  # type: ignore[arg-type]
+        assert export_vectors(place / "model", target, place / name) == model.embedding_.shape
     return place
 
 
@@ -191,7 +191,7 @@ def test_a_list_of_ids_of_something_else_is_not_replaced(folder: Path, tmp_path:
         ("word2vec", "v", "ends in .txt or .vec"),
         ("faiss", "none/v.faiss", "mkdir -p"),
         ("lancedb", "taken", "other files in this folder"),
-        ("pickle", "v.pkl", "unknown target 'pickle': choose one of parquet"),
+        ("pickle", "v.pkl", "unknown format 'pickle': choose one of parquet"),
     ],
 )
 def test_wrong_places_are_refused_and_nothing_is_left(

@@ -1,6 +1,8 @@
 """Vectors survive every file format, and bad files and places are refused with a remedy."""
 
 import csv
+import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 from gensim.models import KeyedVectors
 
+from planted import TINY, planted_graph
 from sanne.errors import InputError
-from sanne.vectors.files import VectorWriter, check_output, read_vectors, write_vectors
+from sanne.estimator import SANNE
+from sanne.vectors.export import export_vectors
+from sanne.vectors.formats import FORMATS, Format, check_output, read_vectors, register, write_parts, write_vectors
+from sanne.vectors.vectors import Embedding
 
 ENDINGS = [".parquet", ".npy", ".csv", ".txt", ".vec", ".w2v"]
 VECTORS = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32) * np.float32(1e-3)
@@ -36,7 +42,7 @@ def test_round_trip_is_exact(tmp_path: Path, ending: str, kind: str) -> None:
     if ending in (".parquet", ".csv"):
         np.testing.assert_array_equal(back.spread, SPREAD)
     else:
-        assert back.spread is None
+        assert np.isnan(back.spread).all()
     expected = {f"v{ending}", "v.ids.txt"} if ending == ".npy" else {f"v{ending}"}
     assert {item.name for item in tmp_path.iterdir()} == expected
 
@@ -70,7 +76,7 @@ def test_word2vec_text_of_the_original_program_is_read(tmp_path: Path) -> None:
 
 
 def test_word2vec_text_in_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sanne.vectors.files._ROWS_AT_ONCE", 3)
+    monkeypatch.setattr("sanne.vectors.formats._ROWS_AT_ONCE", 3)
     write_vectors(tmp_path / "v.txt", range(4), VECTORS)
     np.testing.assert_array_equal(read_vectors(tmp_path / "v.txt").vectors, VECTORS)
     assert read_vectors(tmp_path / "v.txt").node_ids.tolist() == [0, 1, 2, 3]
@@ -90,7 +96,7 @@ def test_csv_has_readable_columns(tmp_path: Path) -> None:
         ("v.npy", ["a\nb", "b", "c", "d"], "one line"),
         ("v.npy", ["", "b", "c", "d"], "one line"),
         ("v.parquet", ["a", "b"], "2 node ids but 4 rows of vectors"),
-        ("v.json", ["a", "b", "c", "d"], "unknown ending '.json'"),
+        ("v.xml", ["a", "b", "c", "d"], "unknown ending '.xml'"),
         ("missing/v.csv", ["a", "b", "c", "d"], "mkdir -p"),
     ],
 )
@@ -112,7 +118,7 @@ def test_spread_and_explanation_must_fit(tmp_path: Path) -> None:
 
 
 def test_check_output_knows_before_any_work(tmp_path: Path) -> None:
-    assert check_output(tmp_path / "V.PARQUET") == tmp_path / "V.PARQUET"
+    assert check_output(tmp_path / "V.PARQUET").name == "parquet"
     with pytest.raises(InputError, match="unknown ending ''"):
         check_output(tmp_path / "vectors")
     with pytest.raises(InputError, match="no folder"):
@@ -181,15 +187,18 @@ def test_parquet_from_elsewhere(tmp_path: Path) -> None:
 def test_parts_make_the_same_file_as_the_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str, kind: str
 ) -> None:
-    monkeypatch.setattr("sanne.vectors.formats.ROW_GROUP", 3)
+    monkeypatch.setattr("sanne.vectors.parquet.ROW_GROUP", 3)
     (tmp_path / "whole").mkdir()
     explanation = [[(IDS[kind][0], 0.5)]] * 4 if ending == ".parquet" else None
     write_vectors(tmp_path / "whole" / f"v{ending}", IDS[kind], VECTORS, SPREAD, explanation)
-    with VectorWriter(tmp_path / f"v{ending}", 4, 3) as writer:
+    whole = Embedding.of(IDS[kind], VECTORS, SPREAD, explanation)
+
+    def parts() -> Iterator[Embedding]:
         for rows in (slice(0, 1), slice(1, 3), slice(3, 4)):
-            some = None if explanation is None else explanation[rows]
-            writer.write(IDS[kind][rows], VECTORS[rows], SPREAD[rows], some)
-        assert [path for path in tmp_path.iterdir() if not path.name.startswith((".part", "whole"))] == []
+            yield whole[rows]
+            assert [path for path in tmp_path.iterdir() if not path.name.startswith((".part", "whole"))] == []
+
+    write_parts(tmp_path / f"v{ending}", parts(), 4, 3)
     for path in (tmp_path / "whole").iterdir():
         assert (tmp_path / path.name).read_bytes() == path.read_bytes()
 
@@ -200,28 +209,23 @@ def test_a_failure_between_parts_leaves_the_old_file(tmp_path: Path, ending: str
     write_vectors(path, range(4), VECTORS)
     before = {item: item.read_bytes() for item in tmp_path.iterdir()}
 
-    def cut_short() -> None:
-        with VectorWriter(path, 4, 3) as writer:
-            writer.write(range(2), VECTORS[:2])
-            raise RuntimeError("power cut")
+    def cut_short() -> Iterator[Embedding]:
+        yield Embedding.of(range(2), VECTORS[:2])
+        raise RuntimeError("power cut")
 
     with pytest.raises(RuntimeError, match="power cut"):
-        cut_short()
-    with pytest.raises(InputError, match="2 vectors were given where 4 were announced"), VectorWriter(path, 4, 3) as w:
-        w.write(range(2), VECTORS[:2])
-    with pytest.raises(InputError, match="vectors of size 2 for a file of size 3"), VectorWriter(path, 4, 3) as w:
-        w.write(range(4), VECTORS[:, :2])
+        write_parts(path, cut_short(), 4, 3)
+    with pytest.raises(InputError, match="2 vectors were given where 4 were announced"):
+        write_parts(path, [Embedding.of(range(2), VECTORS[:2])], 4, 3)
+    with pytest.raises(InputError, match="vectors of size 2 for a file of size 3"):
+        write_parts(path, [Embedding.of(range(4), VECTORS[:, :2])], 4, 3)
     assert {item: item.read_bytes() for item in tmp_path.iterdir()} == before
 
 
 def test_word2vec_text_compares_ids_over_all_parts(tmp_path: Path) -> None:
-    def write() -> None:
-        with VectorWriter(tmp_path / "v.txt", 2, 3) as writer:
-            writer.write(["a b"], VECTORS[:1])
-            writer.write(["a_b"], VECTORS[:1])
-
+    parts = [Embedding.of([name], VECTORS[:1]) for name in ("a b", "a_b")]
     with pytest.raises(InputError, match="'a b' and 'a_b' would both"):
-        write()
+        write_parts(tmp_path / "v.txt", parts, 2, 3)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -250,4 +254,29 @@ def test_a_missing_spread_is_null_in_files_and_not_a_number_in_arrays(tmp_path: 
     write_vectors(path, ["a", "b"], np.ones((2, 2), np.float32), [0.5, np.nan])
     frame = pl.read_parquet(path) if ending == ".parquet" else pl.read_csv(path)
     assert frame["spread"].to_list() == [0.5, None]
-    np.testing.assert_array_equal(read_vectors(path).spread, [0.5, np.nan])  # type: ignore[arg-type]
+    np.testing.assert_array_equal(read_vectors(path).spread, [0.5, np.nan])
+
+
+def write_json(path: Path, parts: Iterable[Embedding], count: int, dim: int) -> None:
+    rows = {str(i): v.tolist() for part in parts for i, v in zip(part.node_ids, part.vectors, strict=True)}
+    path.write_text(json.dumps(rows), encoding="utf-8")
+
+
+def read_json(path: Path) -> Embedding:
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    return Embedding.of(list(rows), list(rows.values()))
+
+
+def test_a_format_from_outside_the_package_is_used_like_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sanne.vectors.formats.FORMATS", dict(FORMATS))
+    register(Format("json", (".json",), write_json, read_json))
+    write_vectors(tmp_path / "v.json", ["a", "b", "c", "d"], VECTORS)
+    back = read_vectors(tmp_path / "v.json")
+    assert back.node_ids.tolist() == ["a", "b", "c", "d"]
+    np.testing.assert_array_equal(back.vectors, VECTORS)
+    SANNE(settings=TINY).fit(planted_graph(size=10)).save(tmp_path / "m")
+    assert export_vectors(tmp_path / "m", "json", tmp_path / "m.json")[0] == len(read_vectors(tmp_path / "m.json"))
+    with pytest.raises(InputError, match=r"\.json"):
+        check_output(tmp_path / "v.xml")

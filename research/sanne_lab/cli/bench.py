@@ -7,7 +7,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from sanne.cli.options import Json, Sets, notes, parse_settings, print_json, show
+from sanne.cli.options import Json, Recipe, Sets, notes, parse_settings, print_json, show
+from sanne.config import DEFAULT_RECIPE
 
 bench_app = typer.Typer(help="Measure the speed of each stage on this machine.", no_args_is_help=True)
 
@@ -59,7 +60,7 @@ def bench_train(
 
 @bench_app.command("embed")
 def bench_embed(
-    recipe: Annotated[str, typer.Option(help="best, fast or paper.")] = "best",
+    recipe: Recipe = DEFAULT_RECIPE,
     nodes: Annotated[int, typer.Option(help="Nodes of the generated graph; ten edges each.", min=100)] = 10_000,
     settings: Sets = None,
     as_json: Json = False,

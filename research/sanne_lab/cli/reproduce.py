@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from sanne.cli.options import Json, Seed, Sets, notes, parse_settings, print_json
+from sanne.config import DEFAULT_RECIPE
 from sanne_lab.cli.progress import Display
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def table2(
     dataset: Datasets = None,
     setting: Settings = None,
     model: Annotated[str, typer.Option(help="Systems, by commas: sanne, smoothed, gcn, ... or all.")] = "sanne",
-    recipe: Recipe = "best",
+    recipe: Recipe = DEFAULT_RECIPE,
     budget: Budget = None,
     jobs: Jobs = 1,
     features_from: FeaturesFrom = "present",
@@ -87,7 +88,7 @@ def table1(dataset: Datasets = None, out: Out = RESULTS, as_json: Json = False) 
 def table3(
     dataset: Datasets = None,
     setting: Settings = None,
-    recipe: Recipe = "best",
+    recipe: Recipe = DEFAULT_RECIPE,
     budget: Budget = None,
     jobs: Jobs = 1,
     out: Out = RESULTS,
@@ -107,7 +108,7 @@ def table3(
 @reproduce_app.command()
 def figure2(
     dataset: Annotated[str, typer.Option(help="cora, citeseer or pubmed.")] = "cora",
-    recipe: Recipe = "best",
+    recipe: Recipe = DEFAULT_RECIPE,
     split: Annotated[int, typer.Option(help="Which of the ten splits.", min=0, max=9)] = 0,
     out: Out = RESULTS,
     seed: Seed = 0,
@@ -131,7 +132,7 @@ def figure2(
 def figure3(
     dataset: Datasets = None,
     setting: Settings = None,
-    recipe: Recipe = "best",
+    recipe: Recipe = DEFAULT_RECIPE,
     parameter: Annotated[str, typer.Option(help="K (layers), H (heads), T (walks), by commas.")] = "K,H,T",
     splits: Annotated[int, typer.Option(help="inductive: only so many splits, from the first.", min=1, max=10)] = 10,
     budget: Budget = None,
@@ -175,7 +176,7 @@ def _add_task(name: str, about: str) -> None:
     def command(
         dataset: Datasets = None,
         model: Models = None,
-        recipe: Recipe = "best",
+        recipe: Recipe = DEFAULT_RECIPE,
         budget: Budget = None,
         jobs: Jobs = 1,
         count: Count = None,
@@ -193,7 +194,7 @@ for _task in _TASKS.items():
 @reproduce_app.command()
 def spread(
     dataset: Datasets = None,
-    recipe: Recipe = "best",
+    recipe: Recipe = DEFAULT_RECIPE,
     jobs: Jobs = 1,
     count: Count = None,
     out: Out = RESULTS,
@@ -210,7 +211,7 @@ def spread(
 @reproduce_app.command()
 def tasks(
     model: Models = None,
-    recipe: Recipe = "best",
+    recipe: Recipe = DEFAULT_RECIPE,
     budget: Budget = None,
     jobs: Jobs = 1,
     out: Out = RESULTS,
@@ -227,7 +228,7 @@ def report(
     page: Annotated[Path, typer.Option(help="The page whose marked parts are written again.")] = Path(
         "docs/results.md"
     ),
-    recipe: Recipe = "best",
+    recipe: Recipe = DEFAULT_RECIPE,
     out: Out = RESULTS,
     as_json: Json = False,
 ) -> None:

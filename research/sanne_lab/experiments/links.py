@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.errors import InputError
-from sanne.evaluate.link_prediction import LinkScores, Similarity, learn_weights, score_links
+from sanne.evaluate.link_prediction import LinkScores, Similarity, score_links
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.split import hold_out_edges, non_edges
 from sanne.seeds import numpy_stream
 from sanne_lab.baselines.interface import Classifier, Snapshot, System
 from sanne_lab.experiments.cells import Cell, Measured, cells_of
 from sanne_lab.experiments.data import graph_of
+from sanne_lab.experiments.link_weights import learn_weights
 from sanne_lab.experiments.records import systems_in
 from sanne_lab.experiments.summaries import Column, dataset_blocks, records, seconds_of, seeds_words, tried_words
 from sanne_lab.experiments.table_formats import Block

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from sanne.evaluate.confidence import accuracy_by_count
+from sanne_lab.experiments.confidence import accuracy_by_count
 from sanne_lab.experiments.newcomers import DATASETS, SYSTEMS, Newcomers, load, make_cells
 from sanne_lab.experiments.summaries import Column, figures_block, records, sources_text
 from sanne_lab.experiments.table_formats import Block

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from sanne.config import RECIPES
+from sanne.config import DEFAULT_RECIPE, RECIPES
 from sanne.errors import InputError
 from sanne.files.atomic import replaced_file
 from sanne_lab.experiments import (
@@ -25,7 +25,7 @@ from sanne_lab.experiments.table_formats import markdown
 NOTHING = "No results yet.\n"
 
 
-def write_report(page: Path, out: Path, recipe: str = "best") -> list[str]:
+def write_report(page: Path, out: Path, recipe: str = DEFAULT_RECIPE) -> list[str]:
     """Fill `<!-- NAME -->` ... `<!-- /NAME -->` on a page for every table and figure marked there; which ones were."""
     if not page.is_file():
         raise InputError(f"{page}: no such page; make one with lines <!-- table2 --> and <!-- /table2 -->")

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.draw.plot import INK, PALETTE, PAPER, SOFT_INK, matplotlib_figure
-from sanne.evaluate.confidence import accuracy_by_quarter, error_auc
 from sanne_lab.experiments import newcomers
+from sanne_lab.experiments.confidence import accuracy_by_quarter, error_auc
 from sanne_lab.experiments.newcomers import DATASETS, Newcomers, make_cells
 from sanne_lab.experiments.pictures import save_picture
 from sanne_lab.experiments.summaries import Column, figures_block, records

@@ -11,11 +11,12 @@ from sanne.config import RECIPES, Config, recipe_config
 from sanne.errors import InputError
 from sanne.features.remembered import RememberedFeatures
 from sanne.graph.graph import FloatArray, Graph, IntArray
-from sanne.infer.embed import Embedding, embed, embed_present
+from sanne.infer.embed import embed, embed_present
 from sanne.model.artifact import Artifact
 from sanne.model.neighbours import NeighbourSoftmax
 from sanne.train.fit import fit_model
 from sanne.train.loop import Run
+from sanne.vectors.vectors import Embedding
 from sanne_lab.baselines.cca_ssg import CCASSG
 from sanne_lab.baselines.ddrw import DDRW
 from sanne_lab.baselines.deepwalk import DeepWalk

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from sanne.evaluate.node_classification import paired_t_test
 from sanne_lab.experiments.cells import Cell
 from sanne_lab.experiments.data import DATASETS, NUM_SPLITS, SETTINGS, FeaturesFrom
 from sanne_lab.experiments.paper_figures import table2_figure
 from sanne_lab.experiments.pool import Plan, fill
 from sanne_lab.experiments.protocol import split_cell
 from sanne_lab.experiments.records import Record, read_records, systems_in
+from sanne_lab.experiments.significance import paired_t_test
 from sanne_lab.experiments.summaries import sources_text, splits_source, tried_text
 from sanne_lab.experiments.systems import make_grid, system_names
 from sanne_lab.experiments.table_formats import Block, Figure, Value

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from sanne.config import RECIPES
-from sanne.evaluate.node_classification import paired_t_test
 from sanne_lab.experiments.cells import Cell
 from sanne_lab.experiments.data import DATASETS, SETTINGS
 from sanne_lab.experiments.paper_figures import TABLE3
 from sanne_lab.experiments.protocol import split_cell
+from sanne_lab.experiments.significance import paired_t_test
 from sanne_lab.experiments.table_formats import Block, Figure, Value
 from sanne_lab.experiments.validation import Validation, splits_text, validated
 

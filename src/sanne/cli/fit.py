@@ -1,4 +1,4 @@
-"""`sanne fit`: learn from a graph and write a model folder."""
+"""`sanne fit`: fit a model to a graph and write a model folder."""
 
 import contextlib
 import time
@@ -15,16 +15,19 @@ from sanne.cli.options import (
     Json,
     Label,
     NodeTable,
+    Recipe,
     Seed,
     Sets,
     Source,
     Text,
     notes,
     parse_settings,
+    require_out,
     show,
 )
 from sanne.cli.tracking import Log, trackers
-from sanne.errors import InputError, WriteError
+from sanne.config import DEFAULT_RECIPE
+from sanne.errors import WriteError
 from sanne.interrupts import raise_if_interrupted
 
 if TYPE_CHECKING:
@@ -42,15 +45,16 @@ def fit(
     features: Features = None,
     label: Label = None,
     directed: Directed = False,
-    recipe: Annotated[str, typer.Option(help="best, fast or paper.")] = "best",
+    recipe: Recipe = DEFAULT_RECIPE,
+    dim: Annotated[int | None, typer.Option(help="Size of a vector. Default: as the recipe says.", min=1)] = None,
     seed: Seed = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the last epoch of an interrupted fit.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted fit after its last epoch.")] = False,
     settings: Sets = None,
     log: Log = None,
     estimate: Estimated = False,
     as_json: Json = False,
 ) -> None:
-    """Learn from a graph and write a model folder."""
+    """Fit a model to a graph and write a model folder."""
     from sanne.config import recipe_config
     from sanne.device import peak_memory
     from sanne.estimator import SANNE
@@ -61,15 +65,15 @@ def fit(
     from sanne.train.trackers import parse_place
 
     notes.quiet = not is_first_process()
-    changes = parse_settings(settings)
-    config = recipe_config(recipe).replace(**(changes or {}))  # wrong settings are refused before anything is read
+    changes = (parse_settings(settings) or {}) | ({} if dim is None else {"dim": dim})
+    config = recipe_config(recipe).replace(**changes)  # wrong settings are refused before anything is read
     if out is not None:
         check_model_target(out)
     elif not estimate:
-        raise InputError("where to? give --out MODEL, or --estimate to see what the fit would take")
+        require_out(out, "MODEL")
     for place in log or []:
         parse_place(place)
-    model = SANNE(recipe, settings=changes, random_state=seed)
+    model = SANNE(recipe, settings=changes or None, random_state=seed)
     origin = ModelSource.of(source, node_table=node_table, text=text, features=features, label=label, directed=directed)
     if out is None or estimate:
         from sanne.estimate import estimate_fit
@@ -111,14 +115,14 @@ def _load(origin: "ModelSource") -> "Graph":
 def _fit_and_save(
     model: "SANNE", graph: "Graph", origin: "ModelSource", out: Path, resume: bool, callbacks: "Sequence[Callback]"
 ) -> float:
-    """Train with a checkpoint beside `out`, which goes once the model is there; how many seconds the training took."""
+    """Train with a checkpoint beside `out`, removed once the model is saved; returns the seconds of training."""
     from sanne.train.distributed import is_first_process, is_restarted
 
     checkpoint = out.with_name(out.name + ".checkpoint")
     if checkpoint.exists() and is_restarted():
-        notes.print(f"started again: going on from {checkpoint}")
+        notes.print(f"restarted: continuing from {checkpoint}")
     elif checkpoint.exists() and not resume:
-        notes.print(f"starting over: {checkpoint} holds an unfinished fit (--resume goes on with it)")
+        notes.print(f"starting over: {checkpoint} holds an unfinished fit (--resume continues it)")
     started = time.perf_counter()
     try:
         model.fit(graph, checkpoint=checkpoint, resume=resume, callbacks=callbacks)
@@ -129,7 +133,7 @@ def _fit_and_save(
             model.save(out)
             checkpoint.unlink(missing_ok=True)
     except (KeyboardInterrupt, WriteError) as error:
-        kept = f"; --resume goes on from {checkpoint}" if checkpoint.exists() else ""
+        kept = f"; --resume continues from {checkpoint}" if checkpoint.exists() else ""
         notes.print(f"interrupted{kept}")
         if isinstance(error, KeyboardInterrupt):
             raise typer.Exit(130) from None

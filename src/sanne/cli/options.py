@@ -1,8 +1,10 @@
-"""What the commands share: options, the notes on stderr, results on stdout."""
+"""What the commands share: options, notes on stderr, results on stdout."""
 
 import json
 import logging
 import sys
+import time
+from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,21 +18,25 @@ from sanne.errors import InputError
 notes = Console(stderr=True, highlight=False, soft_wrap=True)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
-NodeTable = Annotated[Path | None, typer.Option(help="CSV, TSV or Parquet with a column id, features or text.")]
+Recipe = Annotated[str, typer.Option(help="best, fast or paper.")]
+NodeTable = Annotated[Path | None, typer.Option(help="CSV, TSV or Parquet with a column id, and features or text.")]
+CurrentGraph = Annotated[
+    str | None, typer.Option("--graph", help="The graph as it is now. Default: the one that was fitted.")
+]
+Labels = Annotated[Path | None, typer.Option(help="Table with the columns id and label.")]
+Picture = Annotated[Path, typer.Option(help="map.png, .svg, .pdf, or .html for a page that shows ids.")]
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that sanne fit wrote.")]
-Seed = Annotated[int, typer.Option(help="Same seed, same vectors.", min=0)]
+Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same vectors.", min=0)]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe.")]
-Text = Annotated[list[str] | None, typer.Option(help="Column with documents; repeat it for several.")]
+Text = Annotated[list[str] | None, typer.Option(help="Column with text; may be repeated.")]
 KnownText = Annotated[
     list[str] | None,
-    typer.Option("--text", help="Column with documents, where the model does not know; repeat it for several."),
+    typer.Option("--text", help="Column with text, if the model does not record it; may be repeated."),
 ]
-Features = Annotated[list[str] | None, typer.Option(help="Feature columns; default: every numeric one.")]
-Label = Annotated[str | None, typer.Option(help="Column with classes; never a feature. Default: label.")]
+Features = Annotated[list[str] | None, typer.Option(help="Feature columns. Default: every numeric one.")]
+Label = Annotated[str | None, typer.Option(help="Column with classes, not used as a feature. Default: label.")]
 Directed = Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")]
-Estimated = Annotated[
-    bool, typer.Option("--estimate", help="Do not run: try a little, then say how long and how much memory.")
-]
+Estimated = Annotated[bool, typer.Option("--estimate", help="Estimate time and memory, run nothing.")]
 Source = Annotated[
     str,
     typer.Argument(
@@ -45,15 +51,22 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-def before_the_command(
+def program_options(
     show_version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what is done, on stderr.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log progress on stderr.")] = False,
 ) -> None:
     """Options of the program, before the name of a command."""
     if verbose:
         logging.getLogger("sanne").setLevel(logging.INFO)
+
+
+def require_out(out: Path | None, example: str) -> Path:
+    """The value of `--out`, which may only be left out with `--estimate`."""
+    if out is None:
+        raise InputError(f"missing --out: give --out {example}, or --estimate for the time and memory it would take")
+    return out
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, Any] | None:
@@ -78,12 +91,20 @@ def show(result: dict[str, Any], as_json: bool, note: str | None = None) -> None
 
 
 def print_pairs(result: dict[str, Any]) -> None:
-    """Names and values as a table."""
-    table = Table(show_header=False)
-    for name, value in result.items():
-        if value is None:
-            continue
-        table.add_row(name.replace("_", " "), f"{value:,}" if type(value) is int else str(value))
+    """Names and values as a table; values that are None are left out."""
+    rows = [
+        (name.replace("_", " "), f"{value:,}" if type(value) is int else str(value))
+        for name, value in result.items()
+        if value is not None
+    ]
+    print_table((), rows)
+
+
+def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Rows of text as a table, with a header or without."""
+    table = Table(*header, show_header=bool(header))
+    for row in rows:
+        table.add_row(*row)
     Console().print(table)
 
 
@@ -93,7 +114,7 @@ def print_json(result: dict[str, Any]) -> None:
 
 
 def _finite(value: Any) -> Any:
-    """NaN has no place in JSON: null stands for it."""
+    """The value with null for NaN, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -102,5 +123,10 @@ def _finite(value: Any) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A numpy value as Python's own."""
+    """A numpy value as a Python one."""
     return value.item() if hasattr(value, "item") else value
+
+
+def seconds_since(started: float) -> float:
+    """Seconds since a reading of `time.perf_counter`, rounded."""
+    return round(time.perf_counter() - started, 2)

@@ -7,12 +7,22 @@ from typing import Annotated
 
 import typer
 
-from sanne.cli.options import Json, KnownText, ModelFolder, NodeTable, notes, parse_settings, plain, print_json
+from sanne.cli.options import (
+    CurrentGraph,
+    Json,
+    KnownText,
+    ModelFolder,
+    NodeTable,
+    notes,
+    parse_settings,
+    plain,
+    print_json,
+)
 from sanne.config import ServeConfig
 from sanne.errors import InputError, MissingExtraError
 
 TOKEN = "SANNE_TOKEN"
-_EXAMPLE_IDS = 10  # nodes of which the description of the API may speak
+_EXAMPLE_IDS = 10  # shown as examples in the description of the API
 
 Limits = Annotated[
     list[str] | None,
@@ -23,22 +33,22 @@ Limits = Annotated[
 def serve(
     context: typer.Context,
     model: ModelFolder,
-    graph: Annotated[str | None, typer.Option(help="The graph to serve. Default: the one fit read.")] = None,
+    graph: CurrentGraph = None,
     node_table: NodeTable = None,
     text: KnownText = None,
-    store: Annotated[
-        Path | None, typer.Option(help="The folder that keeps what is added. Default: MODEL.store.")
-    ] = None,
+    store: Annotated[Path | None, typer.Option(help="Folder for added nodes. Default: MODEL.store.")] = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0: a free one, which is then named.", min=0, max=65535)] = 8080,
+    port: Annotated[int, typer.Option(help="0: choose a free port and print it.", min=0, max=65535)] = 8080,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Another name of this server, behind a proxy for example; may be repeated."),
+        typer.Option(
+            metavar="NAME", help="Another host name of this server, such as that of a proxy; may be repeated."
+        ),
     ] = None,
     limits: Limits = None,
     as_json: Json = False,
 ) -> None:
-    """Answer requests for vectors of new nodes, and keep the nodes that stay. SANNE_TOKEN sets a bearer token."""
+    """Serve vectors of new nodes over HTTP, and store added nodes. SANNE_TOKEN sets a bearer token."""
     os.environ.setdefault("LANCE_LOG", "error")  # before the store is imported: a new one is nothing to warn of
     try:
         from sanne.serve.explorer.routes import Explorer, add_page
@@ -56,7 +66,7 @@ def serve(
     listener = bind(host, port)
     context.call_on_close(listener.close)
     if token is None and not is_loopback(listener):
-        notes.print(f"warning: everyone who reaches {host} may read and change this graph: set {TOKEN}", style="yellow")
+        notes.print(f"warning: anyone who can reach {host} can read and change this graph: set {TOKEN}", style="yellow")
     artifact = Artifact.read(model)
     origin = ModelSource.remembered(artifact).changed(graph, node_table, text)
     now = origin.load()
@@ -70,15 +80,15 @@ def serve(
     explorer = Explorer(engine, now, folder, named)
     add_page(app, explorer)
 
-    def say() -> None:
+    def announce() -> None:
         if as_json:
             print_json({"url": url_of(listener), "store": str(folder), "pid": os.getpid()})
             sys.stdout.flush()
         else:
-            notes.print(f"serving {model} at {url_of(listener)}; what is added stays in {folder}", markup=False)
+            notes.print(f"serving {model} at {url_of(listener)}; added nodes are stored in {folder}", markup=False)
 
     try:
-        run_app(app, listener, config, say)
+        run_app(app, listener, config, announce)
     finally:
         explorer.close()
 
@@ -88,5 +98,5 @@ def _token() -> str | None:
     if token is None:
         return None
     if not token.strip() or not token.isascii():
-        raise InputError(f"{TOKEN} is empty or has letters that a header cannot carry: set it to a secret, or unset it")
+        raise InputError(f"{TOKEN} is empty or has non-ASCII characters: set it to a secret, or unset it")
     return token.strip()

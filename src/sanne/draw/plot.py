@@ -77,7 +77,7 @@ def plot_map(
 ) -> None:
     """Draw (n, dim) vectors as a map: a .png, .svg or .pdf picture, or an .html page that shows ids.
 
-    `labels` colours the points (None, NaN, "" and -1 stand for no label); `new` marks newcomers, which get
+    `labels` colours the points (None, NaN, "" and -1 stand for no label); `new` marks new nodes, which get
     a dark ring.
 
     >>> plot_map(model.embedding_, graph.labels, "map.png", title="Cora")
@@ -142,7 +142,7 @@ def _describe(
     if classes:
         facts.append(f"{len(classes):,} labels" if len(classes) > 1 else "1 label")
     if marks.any():
-        facts.append(f"{marks.sum():,} newcomer{'s' if marks.sum() > 1 else ''}, ringed")
+        facts.append(f"{marks.sum():,} new node{'s' if marks.sum() > 1 else ''}, ringed")
     return _Map(
         points=points,
         names=names,
@@ -194,13 +194,13 @@ def _draw_picture(picture: _Map, path: Path) -> None:
     axes.set_aspect("equal", adjustable="datalim")
     size = float(np.clip(30_000 / len(picture.points), 5, 60))
     order = np.random.default_rng(0).permutation(len(picture.points))  # no class lies on top of the others
-    present, newcomers = order[~picture.new[order]], order[picture.new[order]]
+    present, arrived = order[~picture.new[order]], order[picture.new[order]]
     style = {"rasterized": len(picture.points) > 20_000}
     axes.scatter(*picture.points[present].T, s=size, c=picture.colours[present], alpha=0.8, linewidths=0, **style)
     axes.scatter(
-        *picture.points[newcomers].T,
+        *picture.points[arrived].T,
         s=1.3 * size,
-        c=picture.colours[newcomers],
+        c=picture.colours[arrived],
         edgecolors=INK,
         linewidths=0.6,
         **style,
@@ -224,7 +224,7 @@ def _add_words(figure: Any, picture: _Map) -> None:
         names = [_short(name) for name, _ in entries]
         if picture.new.any():
             dots.append(Line2D([], [], ls="", marker="o", ms=8, mfc="none", mec=INK, mew=1.2))
-            names.append("newcomer")
+            names.append("new node")
         legend = figure.legend(
             dots, names, loc="center left", bbox_to_anchor=(0.70, 0.45), frameon=False, fontsize=10.5,
             labelcolor=INK, handletextpad=0.3, labelspacing=0.75,
@@ -242,7 +242,7 @@ def _short(name: str) -> str:
 def _draw_page(picture: _Map, path: Path) -> None:
     figure = _plotly().Figure()
     names = np.array(picture.names, dtype=object)
-    named: set[str] = set()  # a class has one entry in the legend, for its newcomers as well
+    named: set[str] = set()  # a class has one entry in the legend, for its new nodes as well
     for group in [*picture.classes, ""] if picture.has_legend else [None]:
         for new in (False, True):
             chosen = (picture.new == new) & (True if group is None else names == group)
@@ -288,4 +288,4 @@ def _trace(picture: _Map, rows: npt.NDArray[np.intp], name: str, new: bool, lege
 
 
 def _hover(name: str, new: bool) -> str:
-    return " · ".join(filter(None, [html.escape(name), "newcomer" if new else ""]))
+    return " · ".join(filter(None, [html.escape(name), "new node" if new else ""]))

@@ -10,7 +10,6 @@ import scipy.stats
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from sanne.errors import InputError
-from sanne.evaluate.logistic import calm_threads, fit_one_vs_rest
 from sanne.vectors.normalise import unit
 
 Similarity = Literal["cosine", "dot"]
@@ -52,8 +51,8 @@ def score_links(
     rows = np.asarray(vectors, np.float64)
     if rows.ndim != 2 or not np.isfinite(rows).all():
         raise InputError(f"links are scored from finite vectors, (nodes, dim), not {rows.shape}")
-    edges = _pairs(positives, len(rows), "positives")
-    rivals = _pairs(negatives, len(rows), "negatives")
+    edges = node_pairs(positives, len(rows), "positives")
+    rivals = node_pairs(negatives, len(rows), "negatives")
     if edges.ndim != 2 or (rivals.ndim == 3 and len(rivals) != len(edges)):
         raise InputError(f"positives of shape {edges.shape} do not fit negatives of shape {rivals.shape}")
     if similarity == "cosine":
@@ -72,32 +71,6 @@ def score_links(
         mrr=float((1 / ranks).mean()),
         hits={int(k): float((ranks <= k).mean()) for k in hits_at},
     )
-
-
-def learn_weights(
-    vectors: npt.ArrayLike,
-    positives: npt.ArrayLike,
-    negatives: npt.ArrayLike,
-    validation: tuple[npt.ArrayLike, npt.ArrayLike],
-    *,
-    Cs: Sequence[float] = (0.01, 0.1, 1.0, 10.0),
-) -> npt.NDArray[np.float64]:
-    """Weights of coordinates, (dim,), for `score_links`: a logistic regression on products of coordinates.
-
-    It is learnt from training edges and non-edges, as node2vec was judged; `validation` pairs choose C by AUC.
-
-    >>> weights = learn_weights(vectors, edges, non_edges, (val_edges, val_non_edges))
-    """
-    rows = np.asarray(vectors, np.float64)
-    edges, others = (_pairs(pairs, len(rows), "training pairs") for pairs in (positives, negatives))
-    pairs = np.concatenate([edges, others])
-    products = rows[pairs[:, 0]] * rows[pairs[:, 1]]
-    scale = products.std() or 1.0
-    truth = np.repeat([1, 0], [len(edges), len(others)])
-    with calm_threads(products):
-        weights = fit_one_vs_rest(products / scale, truth[:, None], Cs).weights[:, :, 0]  # (C, dim)
-    aucs = [score_links(rows, *validation, similarity="dot", weights=each).auc for each in weights]
-    return np.asarray(weights[int(np.argmax(aucs))])
 
 
 def _similarities(rows: npt.NDArray[Any], weighted: npt.NDArray[Any], pairs: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
@@ -119,7 +92,8 @@ def _ranks_in_rows(high: npt.NDArray[Any], low: npt.NDArray[Any]) -> npt.NDArray
     return np.asarray(ranks[:, 0])
 
 
-def _pairs(pairs: npt.ArrayLike, count: int, name: str) -> npt.NDArray[np.int64]:
+def node_pairs(pairs: npt.ArrayLike, count: int, name: str) -> npt.NDArray[np.int64]:
+    """Pairs of node indices, (count, 2) or (edges, count, 2); `name` is for messages."""
     array = np.asarray(pairs)
     if array.size == 0 or array.ndim not in (2, 3) or array.shape[-1] != 2 or array.dtype.kind not in "iu":
         raise InputError(f"{name} must be node pairs, (count, 2), not {array.dtype} of shape {array.shape}")

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.special
-import scipy.stats
 
 from sanne.errors import InputError
 from sanne.evaluate.logistic import calm_threads, fit_softmax
@@ -48,9 +47,6 @@ class Classification:
     def val_mean(self) -> float:
         return float(np.mean([split.val for split in self.splits]))
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"mean": self.mean, "std": self.std, "splits": [split.to_dict() for split in self.splits]}
-
 
 def classify(
     vectors: npt.ArrayLike, labels: npt.ArrayLike, splits: Iterable[Split], *, Cs: Sequence[float] = C_GRID
@@ -62,13 +58,8 @@ def classify(
     scores = [score_split(vectors, labels, *split, Cs=Cs) for split in splits]
     if not scores:
         raise InputError("no splits to score: give at least one (train, val, test)")
-    return summarise(scores)
-
-
-def summarise(scores: Sequence[SplitScore]) -> Classification:
-    """Mean and standard deviation of scores that were computed one by one, as in the inductive setting."""
     tests = [score.test for score in scores]
-    return Classification(float(np.mean(tests)), float(np.std(tests)), list(scores))
+    return Classification(float(np.mean(tests)), float(np.std(tests)), scores)
 
 
 def score_split(
@@ -86,21 +77,7 @@ def score_split(
         raise InputError(f"{len(rows)} vectors but {len(names)} labels: give one label per vector")
     parts = [node_indices(nodes, len(rows), name) for nodes, name in ((train, "train"), (val, "val"), (test, "test"))]
     arrays = [array for part in parts for array in (rows[part], names[part])]
-    return score_arrays(*arrays, Cs=Cs)
-
-
-def score_arrays(
-    train_vectors: npt.ArrayLike,
-    train_labels: npt.ArrayLike,
-    val_vectors: npt.ArrayLike,
-    val_labels: npt.ArrayLike,
-    test_vectors: npt.ArrayLike,
-    test_labels: npt.ArrayLike,
-    *,
-    Cs: Sequence[float] = C_GRID,
-) -> SplitScore:
-    """Fit on the train rows, choose C by accuracy on the val rows (the smaller of equals), score the test rows."""
-    return predict_arrays(train_vectors, train_labels, val_vectors, val_labels, test_vectors, test_labels, Cs=Cs).score
+    return predict_arrays(*arrays, Cs=Cs).score
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +99,7 @@ def predict_arrays(
     *,
     Cs: Sequence[float] = C_GRID,
 ) -> Prediction:
-    """What `score_arrays` does, with the label of every test row."""
+    """Fit on the train rows, choose C by accuracy on the val rows (the smaller of equals), label the test rows."""
     train, val, test = (
         checked_rows(vectors, labels, name)
         for vectors, labels, name in (
@@ -154,33 +131,6 @@ def predict_arrays(
         predicted,
         scipy.special.softmax(scores, axis=1).max(axis=1),
     )
-
-
-@dataclass(frozen=True)
-class PairedTest:
-    """A two-tailed paired t-test: the mean of a - b, t and p."""
-
-    difference: float
-    t: float
-    p: float
-
-    def to_dict(self) -> dict[str, float]:
-        return asdict(self)
-
-
-def paired_t_test(a: npt.ArrayLike, b: npt.ArrayLike) -> PairedTest:
-    """Compare two systems by their scores on the same splits."""
-    first, second = np.asarray(a, np.float64), np.asarray(b, np.float64)
-    if first.shape != second.shape or first.ndim != 1 or len(first) < 2:
-        raise InputError(
-            f"a paired test needs two scores or more, the same splits in both: got {first.shape} and {second.shape}"
-        )
-    differences = first - second
-    mean, error = float(differences.mean()), float(differences.std(ddof=1) / np.sqrt(len(differences)))
-    if error == 0:
-        return PairedTest(mean, 0.0 if mean == 0 else float(np.copysign(np.inf, mean)), float(mean == 0))
-    t = mean / error
-    return PairedTest(mean, t, float(2 * scipy.stats.t.sf(abs(t), len(differences) - 1)))
 
 
 def percent(share: Any) -> float:

@@ -17,7 +17,10 @@ from sanne.files.locks import is_open_as, take_lock
 
 Content = TypeVar("Content")
 
-_NEW, _OLD = "new", "old"  # inside a workplace: a folder under way; the one it replaces, where that takes two steps
+_NEW, _OLD = (
+    "new",
+    "old",
+)  # in a scratch folder: the new folder; the one it replaces, if that takes two steps
 _NUMPY_SHORT_WRITE = re.compile(r"\d+ requested and \d+ written")  # all that np.save says
 _TRIES = 20  # to read a folder that others replace
 _NO_ROOM = {  # why nothing more can be written, and what to do
@@ -54,7 +57,7 @@ def replaced_file(path: str | Path) -> Iterator[Path]:
     ...     part.write_text("{}")
     """
     target = check_target(path)
-    with _explained(target), workplace(target) as place:
+    with _explained(target), scratch_folder(target) as place:
         part = place / target.name
         yield part
         _flush(part)
@@ -76,7 +79,7 @@ def replaced_folder(path: str | Path) -> Iterator[Path]:
     ...     (part / "config.json").write_text("{}")
     """
     target = check_target(path, folder=True)
-    with _explained(target), workplace(target) as place:
+    with _explained(target), scratch_folder(target) as place:
         part = place / _NEW
         part.mkdir()
         yield part
@@ -90,7 +93,7 @@ def replaced_folder(path: str | Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def workplace(path: str | Path) -> Iterator[Path]:
+def scratch_folder(path: str | Path) -> Iterator[Path]:
     """Yield a hidden folder beside `path`, gone after the block; what dead processes left of theirs goes first.
 
     The folder is locked for as long as it is in use, so that one that nobody holds is known to be left over.
@@ -174,7 +177,7 @@ def _lack_of_room(error: Exception) -> tuple[str, str] | None:
 
 
 def _prefix(target: Path) -> str:
-    """How the workplaces of a target begin; short, since the target's own name may be as long as names can be."""
+    """How the scratch folders of a target begin; short, since the target's own name may be as long as names can be."""
     return f".part-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]}-"
 
 

@@ -8,6 +8,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from sanne.errors import first_line
+
 _MAGIC = b"\x93NUMPY"
 
 
@@ -25,7 +27,7 @@ def map_npy(path: str | Path) -> npt.NDArray[Any]:
         *(OSError, EOFError, TypeError, OverflowError, SyntaxError, MemoryError, RecursionError),
         tokenize.TokenError,  # numpy's second try at a header
     ) as error:
-        raise ValueError((str(error).splitlines() or [type(error).__name__])[0]) from None
+        raise ValueError(first_line(error)) from None
     if array.dtype.kind not in "biufcU":
         raise ValueError(f"it holds {array.dtype}, not numbers")
     return array

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from sanne.errors import InputError, UnknownNodeError
-from sanne.graph.ids import control_problem, row_with_control_character
+from sanne.graph.ids import refuse_control_character
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
@@ -101,8 +101,7 @@ class Graph:
             ids = pa.array(self.node_ids)
         except UnicodeEncodeError as error:
             raise InputError(f"node id {error.object!r} is no valid text: it cannot be saved; rename it") from None
-        if (row := row_with_control_character(ids)) is not None:
-            raise InputError(f"node {row + 1} of {n}: {control_problem(ids[row].as_py())}")
+        refuse_control_character(ids, lambda row: f"node {row + 1} of {n}")
         if (distinct := pc.count_distinct(ids).as_py()) != n:
             counts = pc.value_counts(ids)
             twice = counts.filter(pc.greater(counts.field("counts"), 1))[0]["values"].as_py()

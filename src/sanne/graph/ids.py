@@ -104,17 +104,18 @@ def row_with_control_character(ids: pa.Array | pa.ChunkedArray) -> int | None:
 
 
 def refuse_control_characters(ids: Ids, place: Callable[[int], str]) -> None:
-    """Refuse ids that could not be written on a line or in an address; `place` says where a row of `ids` is."""
-    code = row_with_control_character(ids.distinct)
-    if code is not None:
-        row = int(np.argmax(ids.rows == code))
-        raise InputError(f"{place(row)}: {control_problem(ids.distinct[code].as_py())}")
+    """Refuse ids that could not be written on a line or in a URL; `place` says where a row of `ids` is."""
+    refuse_control_character(ids.distinct, lambda code: place(int(np.argmax(ids.rows == code))))
 
 
-def control_problem(node_id: str) -> str:
-    """What is wrong with an id that has a control character, and what to do."""
-    character = control_character(node_id) or ""
-    return f"node id {node_id!r} has the control character U+{ord(character):04X}; remove it from the id"
+def refuse_control_character(column: pa.Array | pa.ChunkedArray, place: Callable[[int], str]) -> None:
+    """The same for a plain column of ids."""
+    if (row := row_with_control_character(column)) is not None:
+        node_id = column[row].as_py()
+        character = ord(control_character(node_id) or "")
+        raise InputError(
+            f"{place(row)}: node id {node_id!r} has the control character U+{character:04X}; remove it from the id"
+        )
 
 
 def shown(ids: npt.NDArray[Any], row: int) -> str:

@@ -1,8 +1,8 @@
-"""load_graph: pick the reader for whatever holds the user's graph."""
+"""load_graph: the list of readers, and the choice among them."""
 
 import difflib
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,29 @@ from sanne.graph.readers.scipy_sparse import read_scipy
 from sanne.graph.readers.tables import DELIMITED, PARQUET, read_tables
 from sanne.graph.readers.typed_tables import is_table
 
-TABLES = (*DELIMITED, *PARQUET)
 EDGE_LISTS = (".txt", ".edgelist", ".edges")
+
+
+@dataclass(frozen=True)
+class Reader:
+    """One kind of source.
+
+    `read` is called with the source and, by name, with those options of `load_graph` that it takes; others are
+    refused. Where it takes neither text nor features, `load_graph` adds those that come in node order.
+    """
+
+    name: str  # for messages; may contain {source} and {type}
+    accepts: Callable[[Any], bool]  # asked with a path, or an object in memory
+    read: Callable[..., Graph]
+    takes: tuple[str, ...] = ()
+
+
+def register(reader: Reader) -> None:
+    """Add a reader; it is tried before the others.
+
+    >>> register(Reader("{source}", lambda source: str(source).endswith(".gml"), read_gml))
+    """
+    READERS.insert(0, reader)
 
 
 def load_graph(
@@ -57,37 +78,48 @@ def load_graph(
 
     >>> load_graph("edges.csv", node_table="nodes.parquet", text="abstract")
     """
-    if isinstance(source, str) and source in dataset_names():
-        _refuse(f"dataset {source!r}", node_table=node_table, label=label, weight=weight or None)
-        if directed:
-            raise InputError(f"dataset {source!r} is undirected")
-        return _with_node_data(load_dataset(source), text, features, f"dataset {source!r}")
-    if isinstance(source, str | Path):
-        path = Path(source).expanduser()
-        if not _exists(path) or not str(source):
-            raise InputError(_not_found(str(source)))
-        if path.is_dir() and is_graph_folder(path):
-            _refuse(f"{path}, a graph folder", node_table=node_table, label=label, weight=weight or None)
-            graph = open_graph(path)
-            if directed and not graph.directed:
-                raise InputError(f"{path} holds an undirected graph: build it again with --directed")
-            return _with_node_data(graph, text, features, str(path))
-        if path.is_dir():
-            edges = _only(path, "edges")
-            if edges is None:
-                _refuse(str(path), node_table=node_table, label=label, weight=weight or None)
-                return _with_node_data(_read_benchmark_folder(path, directed), text, features, str(path))
-            path, node_table = edges, _only(path, "nodes") if node_table is None else node_table
-        if path.suffix.lower() == ".npz":
-            _refuse(str(path), node_table=node_table, label=label, weight=weight or None)
-            return _with_node_data(read_npz(path, directed=directed), text, features, str(path))
-        if path.suffix.lower() in EDGE_LISTS and node_table is None:
-            _refuse(str(path), label=label, weight=weight or None)
-            return _with_node_data(read_edge_list(path, directed=directed), text, features, str(path))
-        source = path
-    elif not is_table(source) and node_table is None:
-        return _read_object(source, text, features, label, directed, weight)
-    return _read_tables(source, node_table, text, features, label, directed, weight)
+    options = {
+        "node_table": node_table,
+        "text": text,
+        "features": features,
+        "label": label,
+        "directed": directed,
+        "weight": weight,
+    }
+    if isinstance(source, Path) or (isinstance(source, str) and source not in dataset_names()):
+        source = _path(str(source))
+    for reader in READERS:
+        if reader.accepts(source):
+            return _read(reader, source, options)
+    if node_table is not None:
+        return _read(_TABLES, source, options)
+    raise InputError(f"cannot read a graph from a {type(source).__name__}; {_accepted()}")
+
+
+def _path(source: str) -> Path:
+    path = Path(source).expanduser()
+    try:
+        there = bool(source) and path.exists()
+    except OSError:  # a name that no file can have
+        there = False
+    if not there:
+        raise InputError(_not_found(source))
+    return path
+
+
+def _read(reader: Reader, source: Any, options: dict[str, Any]) -> Graph:
+    if options["node_table"] is not None and "node_table" not in reader.takes and _can_be_an_edge_table(source):
+        reader = _TABLES
+    name = reader.name.format(source=source, type=type(source).__name__)
+    for option, value in options.items():
+        if option not in (*reader.takes, "text", "features") and value is not None and value is not False:
+            raise InputError(f"{option}= does not apply to {name}: leave it out")
+    graph = reader.read(source, **{option: options[option] for option in reader.takes})
+    return graph if "text" in reader.takes else _with_node_data(graph, options["text"], options["features"], name)
+
+
+def _can_be_an_edge_table(source: Any) -> bool:
+    return source.suffix.lower() in EDGE_LISTS if isinstance(source, Path) else not isinstance(source, str)
 
 
 def _read_tables(
@@ -109,46 +141,78 @@ def _read_tables(
     return _with_node_data(graph, documents, matrix, "the edge table")
 
 
-def _read_object(
-    source: Any, text: Any, features: Any, label: str | None, directed: bool, weight: str | bool | None
-) -> Graph:
-    if hasattr(source, "nodes") and hasattr(source, "is_directed") and hasattr(source, "edges"):
-        return read_networkx(source, text=text, features=features, label=label, weight=weight)
-    weighted = None if weight is None else bool(weight)
-    if hasattr(source, "edge_index"):
-        _refuse("a PyG Data object", label=label)
-        return read_pyg(source, features=features, texts=text, weighted=weighted, directed=directed)
-    _refuse(f"a {type(source).__name__}", label=label)
-    if isinstance(text, str):
-        raise InputError(f"text={text!r} names a column, but there is no node table: give node_table= as well")
-    if sp.issparse(source):
-        return read_scipy(source, features=features, texts=text, weighted=weighted, directed=directed)
-    if isinstance(source, np.ndarray) or (isinstance(source, tuple) and len(source) == 2):
-        _refuse("an edge array (use a table with a weight column)", weight=weight or None)
-        return read_arrays(source, features=features, texts=text, directed=directed)
-    raise InputError(f"cannot read a graph from a {type(source).__name__}; {_accepted()}")
-
-
-def _read_benchmark_folder(folder: Path, directed: bool) -> Graph:
-    if any(folder.glob("ind.*.graph")):
-        if directed:
-            raise InputError(f"{folder}: Planetoid files hold undirected graphs")
-        return read_planetoid(folder)
-    if any(folder.glob("*.content")):
-        return read_linqs(folder, directed=directed)
-    raise InputError(
-        f"{folder}: expected edges.csv (or .tsv, .parquet) and perhaps nodes.*, a LINQS folder (*.content, "
-        "*.cites), a Planetoid folder (ind.*) or a graph folder (graph.json)"
-    )
+def _read_table_folder(folder: Path, node_table: Any, **options: Any) -> Graph:
+    edges = _only(folder, "edges")
+    if edges is None:
+        raise InputError(
+            f"{folder}: expected edges.csv (or .tsv, .parquet) and perhaps nodes.*, a LINQS folder (*.content, "
+            "*.cites), a Planetoid folder (ind.*) or a graph folder (graph.json)"
+        )
+    return _read_tables(edges, _only(folder, "nodes") if node_table is None else node_table, **options)
 
 
 def _only(folder: Path, stem: str) -> Path | None:
     """The one table of a folder that is called `stem`, whatever its ending."""
-    found = sorted(path for path in folder.glob(f"{stem}.*") if path.suffix.lower() in TABLES)
+    found = sorted(path for path in folder.glob(f"{stem}.*") if path.suffix.lower() in (*DELIMITED, *PARQUET))
     if len(found) > 1:
         names = " and ".join(path.name for path in found)
         raise InputError(f"{folder} holds {names}: keep one, or name the file to read")
     return found[0] if found else None
+
+
+def _open_graph_folder(path: Path, directed: bool) -> Graph:
+    graph = open_graph(path)
+    if directed and not graph.directed:
+        raise InputError(f"{path} holds an undirected graph: build it again with --directed")
+    return graph
+
+
+def _read_networkx(source: Any, directed: bool, **options: Any) -> Graph:
+    return read_networkx(source, **options)  # which knows its direction itself
+
+
+def _is_folder_with(pattern: str) -> Callable[[Any], bool]:
+    def accepts(source: Any) -> bool:
+        return isinstance(source, Path) and source.is_dir() and any(source.glob(pattern)) and not _only(source, "edges")
+
+    return accepts
+
+
+def _is_file(*endings: str) -> Callable[[Any], bool]:
+    return lambda source: isinstance(source, Path) and source.is_file() and source.suffix.lower() in endings
+
+
+def _is_networkx(source: Any) -> bool:
+    return all(hasattr(source, name) for name in ("nodes", "edges", "is_directed"))
+
+
+def _is_pairs(source: Any) -> bool:
+    return isinstance(source, np.ndarray) or (isinstance(source, tuple) and len(source) == 2)
+
+
+_ALL = ("node_table", "text", "features", "label", "directed", "weight")
+_TABLES = Reader("{source}", lambda source: isinstance(source, Path) or is_table(source), _read_tables, _ALL)
+_OBJECT = ("text", "features", "directed", "weight")
+# In this order: the first that accepts a source reads it.
+READERS = [
+    Reader("dataset {source!r}", lambda source: isinstance(source, str), load_dataset),
+    Reader(
+        "{source}, a graph folder",
+        lambda source: isinstance(source, Path) and is_graph_folder(source),
+        _open_graph_folder,
+        ("directed",),
+    ),
+    Reader("{source}", _is_folder_with("ind.*.graph"), read_planetoid),
+    Reader("{source}", _is_folder_with("*.content"), read_linqs, ("directed",)),
+    Reader("{source}", lambda source: isinstance(source, Path) and source.is_dir(), _read_table_folder, _ALL),
+    Reader("{source}", _is_file(".npz"), read_npz, ("directed",)),
+    Reader("{source}", _is_file(*EDGE_LISTS), read_edge_list, ("directed",)),
+    _TABLES,
+    Reader("a networkx graph", _is_networkx, _read_networkx, (*_OBJECT, "label")),
+    Reader("a PyG Data object", lambda source: hasattr(source, "edge_index"), read_pyg, _OBJECT),
+    Reader("a {type}", sp.issparse, read_scipy, _OBJECT),
+    Reader("an edge array (use a table with a weight column)", _is_pairs, read_arrays, _OBJECT[:3]),
+]
 
 
 def _with_node_data(graph: Graph, text: Any, features: Any, name: str) -> Graph:
@@ -167,19 +231,6 @@ def _is_names(features: Any) -> bool:
     if features is None or isinstance(features, str):
         return True
     return isinstance(features, Sequence) and all(isinstance(name, str) for name in features)
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # a name that no file can have
-        return False
-
-
-def _refuse(name: str, **given: Any) -> None:
-    for argument, value in given.items():
-        if value is not None:
-            raise InputError(f"{argument}= does not apply to {name}: leave it out")
 
 
 def _not_found(source: str) -> str:

@@ -1,7 +1,6 @@
 """Vectors for nodes, present or new: walks over the graph as it is now, read by a fitted model (Algorithm 2)."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,22 +16,11 @@ from sanne.model.artifact import Artifact
 from sanne.model.distil import visit_weights
 from sanne.model.neighbours import NeighbourSoftmax
 from sanne.seeds import derived_seed
+from sanne.vectors.vectors import Embedding, Explanation
 from sanne.walks.sample import Walks, WalkSampler
 
 WALKS_AT_ONCE = 4096  # read by the model together
 NODES_A_PART = 16_384  # given by `embed_parts` together
-
-Explanation = list[tuple[Any, float]]  # (node id, share of the vector), largest first
-
-
-@dataclass(frozen=True, eq=False)
-class Embedding:
-    """Vectors of nodes, with how sure and why."""
-
-    node_ids: npt.NDArray[Any]
-    vectors: FloatArray  # (count, dim)
-    spread: FloatArray  # (count,): length of the standard error of each vector over its walks; NaN where there is none
-    explanation: list[Explanation] | None = None  # the nodes that each vector drew on
 
 
 def embed(

@@ -20,11 +20,11 @@ import pyarrow.parquet as pq
 
 from sanne.errors import InputError, MissingExtraError, SanneError
 from sanne.features.remembered import RememberedFeatures
-from sanne.files.atomic import check_target, replaced_file, replaced_folder, workplace
+from sanne.files.atomic import check_target, replaced_file, replaced_folder, scratch_folder
 from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
 from sanne.model.artifact import Artifact
-from sanne.vectors.formats import Vectors, is_marked, vectors_table
+from sanne.vectors.parquet import is_marked, to_table
 
 _NODES_AT_ONCE = 2048  # what a dying actor can lose
 PARQUET = ".parquet"
@@ -49,7 +49,7 @@ def embed_with_ray(job: Job, out: Path, *, workers: int, address: str | None = N
     check_ray_output(out)
     count = _count_ids(job.nodes)
     if out.suffix == PARQUET:
-        with workplace(out) as parts:
+        with scratch_folder(out) as parts:
             _run(job, parts, count, workers, address)
             _merge(parts, job.nodes, out)
     else:
@@ -86,7 +86,7 @@ def _is_ours(path: Path) -> bool:
 @contextlib.contextmanager
 def as_parquet(node_ids: Any, beside: Path) -> Iterator[Path]:
     """Node ids as a Parquet file that exists inside the block, in the folder of `beside`."""
-    with workplace(check_target(beside, folder=True)) as folder:
+    with scratch_folder(check_target(beside, folder=True)) as folder:
         path = folder / "nodes.parquet"
         pq.write_table(pa.table({"id": pa.array(node_ids)}), path)
         yield path
@@ -102,8 +102,8 @@ class Embedder:
         self._explain = job.explain
 
     def __call__(self, batch: pa.Table) -> pa.Table:
-        found = embed(self._artifact, self._graph, batch["id"].to_pylist(), explain=self._explain, progress=False)
-        return vectors_table(Vectors(found.node_ids, found.vectors, found.spread), found.explanation)
+        ids = batch["id"].to_pylist()
+        return to_table(embed(self._artifact, self._graph, ids, explain=self._explain, progress=False))
 
 
 def _run(job: Job, folder: Path, count: int, workers: int, address: str | None) -> None:

@@ -1,217 +1,152 @@
-"""Write vectors part by part, one format each; every file appears whole or not at all."""
+"""The formats of vectors on disk: one registry that `embed`, `export` and everything that reads vectors use.
 
-import contextlib
-import io
-import itertools
-import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+A vector has no spread where a single walk gave it, or the paper's table: that is null in a file (an empty cell in CSV),
+and NaN in an array.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
-import pyarrow.parquet as pq
 
-from sanne.errors import InputError
-from sanne.files.atomic import replaced_file
-from sanne.files.npy import NpyWriter
+from sanne.errors import InputError, first_line
+from sanne.files.atomic import check_target
+from sanne.graph.readers.typed_tables import DAMAGE
+from sanne.vectors.arrays import check_array_file, check_faiss, read_npy, write_faiss, write_npy
+from sanne.vectors.lance import check_lancedb, write_lancedb
+from sanne.vectors.parquet import read_parquet, write_parquet
+from sanne.vectors.text import read_csv, read_word2vec, write_csv, write_word2vec
+from sanne.vectors.vectors import Embedding, Explanation
 
-Ids = npt.NDArray[Any]  # int64, or str objects
-Floats = npt.NDArray[np.float32]
-Explanation = Sequence[Sequence[tuple[Any, float]]]  # for each node: (node id, share) pairs
+logger = logging.getLogger(__name__)
 
-MARKER = {b"sanne": b"vectors"}  # in the metadata of tables, so that nobody else's are replaced
-ROW_GROUP = 65_536  # rows that a Parquet file keeps together, and that are held before they are written
+_ROWS_AT_ONCE = 10_000
 
 
-@dataclass(frozen=True, eq=False)
-class Vectors:
-    """Vectors with the ids of their nodes and, where the file has it, their spread."""
+@dataclass(frozen=True)
+class Format:
+    """How vectors are written and read; `write` gets the number of vectors and their size, and checked parts."""
 
-    node_ids: Ids
-    vectors: Floats  # (n, dim)
-    spread: Floats | None = None  # (n,): not a number where a vector has none; null in files
-
-
-Write = Callable[[Vectors, Explanation | None], None]
-Sink = Callable[[Path, int, int], AbstractContextManager[Write]]  # (path, number of vectors, dim)
-
-
-@contextmanager
-def parquet_sink(path: Path, count: int, dim: int) -> Iterator[Write]:
-    """Columns id, embedding and, if given, spread and explanation."""
-    held: list[pa.Table] = []
-    with replaced_file(path) as part, contextlib.ExitStack() as stack:
-        writer: pq.ParquetWriter | None = None
-
-        def flush(rows: int) -> None:
-            nonlocal writer
-            table = pa.concat_tables(held)
-            if writer is None:
-                file = pq.ParquetWriter(part, table.schema, compression="zstd", use_dictionary=False)
-                writer = stack.enter_context(file)
-            writer.write_table(table.slice(0, rows).combine_chunks())
-            held[:] = [table.slice(rows)] if len(table) > rows else []
-
-        def write(content: Vectors, explanation: Explanation | None) -> None:
-            held.append(vectors_table(content, explanation))
-            while sum(map(len, held)) >= ROW_GROUP:
-                flush(ROW_GROUP)
-
-        yield write
-        if held:
-            flush(ROW_GROUP)
+    name: str
+    endings: tuple[str, ...]  # of file names; none for a folder, which only `export` writes
+    write: Callable[[Path, Iterable[Embedding], int, int], None]  # whole or not at all
+    read: Callable[[Path], Embedding] | None = None
+    keeps: tuple[str, ...] = ()  # of spread and explanation
+    check: Callable[[Path], object] = check_target  # raises if nothing can be written to a path
 
 
-def vectors_table(content: Vectors, explanation: Explanation | None = None) -> pa.Table:
-    """Vectors as the table that a Parquet file holds."""
-    columns = {
-        "id": pa.array(content.node_ids),
-        "embedding": pa.FixedSizeListArray.from_arrays(pa.array(content.vectors.ravel()), content.vectors.shape[1]),
-    }
-    if content.spread is not None:
-        columns["spread"] = pa.array(content.spread, from_pandas=True)  # not a number: null
-    if explanation is not None:
-        item = pa.struct([("id", columns["id"].type), ("share", pa.float32())])
-        text = content.node_ids.dtype.kind == "O"
-        rows = [[{"id": str(i) if text else int(i), "share": float(share)} for i, share in row] for row in explanation]
-        columns["explanation"] = pa.array(rows, pa.list_(item))
-    return pa.table(columns).replace_schema_metadata(MARKER)
+FORMATS: dict[str, Format] = {}  # by name
 
 
-def is_marked(schema: pa.Schema) -> bool:
-    """Whether a table with this schema is one that sanne wrote."""
-    return MARKER.items() <= (schema.metadata or {}).items()
+def register(form: Format) -> None:
+    """Make a format known to every command and function that reads or writes vectors.
 
-
-@contextmanager
-def csv_sink(path: Path, count: int, dim: int) -> Iterator[Write]:
-    """Columns id, spread if given, and one per dimension; ids that a spreadsheet would run are quoted."""
-    with replaced_file(path) as part, contextlib.ExitStack() as stack:
-        writer: Any = None
-
-        def write(content: Vectors, explanation: Explanation | None) -> None:
-            nonlocal writer
-            columns = {"id": quoted_ids(pa.array(content.node_ids))}
-            if content.spread is not None:
-                columns["spread"] = pa.array(content.spread, from_pandas=True)  # not a number: null
-            columns |= {f"e{i}": pa.array(column) for i, column in enumerate(content.vectors.T)}
-            table = pa.table(columns)
-            if writer is None:
-                options = pa.csv.WriteOptions(quoting_style="needed")
-                writer = stack.enter_context(pa.csv.CSVWriter(part, table.schema, write_options=options))
-            writer.write_table(table)
-
-        yield write
-
-
-def quoted_ids(ids: pa.Array) -> pa.Array:
-    """Ids as a CSV file holds them: one that a spreadsheet would take for a formula has a ' put in front.
-
-    So has one that starts with such a quote and then a formula, so that `plain_ids` gives back every id.
+    >>> register(Format("json", (".json",), write_json, read_json))
     """
-    if not pa.types.is_string(ids.type):
-        return ids
-    formula = pc.match_substring_regex(ids, r"^'*[=+\-@\t\r\n]")
-    number = pc.match_substring_regex(ids, r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$")
-    return pc.if_else(pc.and_not(formula, number), pc.binary_join_element_wise("'", ids, ""), ids)
+    FORMATS[form.name] = form
 
 
-def plain_ids(ids: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The reverse of `quoted_ids`."""
-    return pc.replace_substring_regex(ids, r"^'('*[=+\-@\t\r\n])", r"\1")
+for _form in (
+    Format("parquet", (".parquet",), write_parquet, read_parquet, ("spread", "explanation")),
+    Format("npy", (".npy",), write_npy, read_npy, check=check_array_file),
+    Format("csv", (".csv",), write_csv, read_csv, ("spread",)),
+    Format("word2vec", (".txt", ".vec", ".w2v"), write_word2vec, read_word2vec),
+    Format("faiss", (".faiss", ".index"), write_faiss, check=check_faiss),
+    Format("lancedb", (), write_lancedb, keeps=("spread",), check=check_lancedb),
+):
+    register(_form)
 
 
-@contextmanager
-def npy_sink(path: Path, count: int, dim: int) -> Iterator[Write]:
-    """The vectors, and beside them the ids, one a line."""
-    with (
-        replaced_file(ids_path(path)) as ids_part,
-        replaced_file(path) as part,
-        NpyWriter(part, np.float32, (dim,)) as vectors,
-        ids_part.open("w", encoding="utf-8") as names,
-    ):
+def check_output(path: str | Path, name: str | None = None) -> Format:
+    """The format for a file (by its ending, or the one of that name); refuses a place that cannot be written to.
 
-        def write(content: Vectors, explanation: Explanation | None) -> None:
-            names.writelines(id_lines(content.node_ids))
-            vectors.write(content.vectors)
-
-        yield write
-
-
-def ids_path(path: Path) -> Path:
-    """The file with the ids of a file that has no place for them."""
-    return path.with_name(f"{path.stem}.ids.txt")
+    Call it before any long work.
+    """
+    ending = Path(path).suffix.lower()
+    if name is not None and name not in FORMATS:
+        raise InputError(f"unknown format {name!r}: choose one of {', '.join(FORMATS)}")
+    form = _of_ending(ending) if name is None else FORMATS[name]
+    if form is None:
+        raise InputError(f"cannot write {path}: unknown ending {ending!r}; use one of {', '.join(_endings())}")
+    if form.endings and ending not in form.endings:
+        raise InputError(f"cannot write {path} as {name}: give a name that ends in {' or '.join(form.endings)}")
+    form.check(Path(path))
+    return form
 
 
-def check_ids_path(path: Path) -> None:
-    """Refuse to replace a file of ids that does not belong to any older file of vectors beside it."""
-    ids = ids_path(path)
-    if ids.exists() and not any(path.with_suffix(ending).exists() for ending in (".npy", ".faiss", ".index")):
-        raise InputError(
-            f"cannot write {path}: its ids go to {ids}, which exists already and belongs to no file of vectors: "
-            "rename that file, or choose another name"
-        )
+def write_vectors(
+    path: str | Path,
+    node_ids: npt.ArrayLike,
+    vectors: npt.ArrayLike,
+    spread: npt.ArrayLike | None = None,
+    explanation: Sequence[Explanation] | None = None,
+) -> None:
+    """Write vectors to a file that appears whole or not at all.
+
+    >>> write_vectors("vectors.parquet", graph.node_ids, model.embedding_)
+    """
+    whole = Embedding.of(node_ids, vectors, spread, explanation)
+    parts = (whole[first : first + _ROWS_AT_ONCE] for first in range(0, len(whole), _ROWS_AT_ONCE))
+    write_parts(path, parts, len(whole), whole.dim)
 
 
-def id_lines(node_ids: Ids) -> list[str]:
-    """Ids as lines of such a file."""
-    ids = [str(node_id) for node_id in node_ids]
-    for node_id in ids:
-        if len(node_id.splitlines()) != 1:
-            raise InputError(f"node id {node_id!r} does not fit on one line of text: write a .parquet file")
-    return [f"{node_id}\n" for node_id in ids]
+def write_parts(
+    path: str | Path, parts: Iterable[Embedding], count: int, dim: int, format_name: str | None = None
+) -> None:
+    """Write `count` vectors of size `dim` part by part; the file appears when all are there, or not at all.
+
+    >>> write_parts("vectors.parquet", embed_parts(artifact, graph), graph.num_nodes, 256)
+    """
+    form = check_output(path, format_name)
+    if count < 1 or dim < 1:
+        raise InputError(f"vectors must be (nodes, dim) with at least one of each, not of shape {(count, dim)}")
+    form.write(Path(path), _checked(Path(path), form, parts, count, dim), count, dim)
 
 
-@contextmanager
-def word2vec_sink(path: Path, count: int, dim: int) -> Iterator[Write]:
-    """word2vec text: a line with count and size, then one line per node."""
-    names: dict[str, Any] = {}
-    with replaced_file(path) as part, part.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(f"{count} {dim}\n")
-
-        def write(content: Vectors, explanation: Explanation | None) -> None:
-            fresh = _without_blanks(content.node_ids, names)
-            rows = _number_lines(content.vectors)
-            file.writelines(f"{name} {row}\n" for name, row in zip(fresh, rows, strict=True))
-
-        yield write
-
-
-def _without_blanks(node_ids: Ids, names: dict[str, Any]) -> list[str]:
-    """Ids fit for a format whose columns are divided by blanks; `names` are those written so far."""
-    before = len(names)
-    for node_id in node_ids:
-        name = re.sub(r"\s", "_", str(node_id))
-        if not name:
-            raise InputError("an empty node id cannot stand in word2vec text: write a .parquet file")
-        if name in names:
-            raise InputError(
-                f"node ids {names[name]!r} and {node_id!r} would both be written as {name!r}, "
-                "since word2vec text has no blanks in ids: write a .parquet file"
-            )
-        names[name] = node_id
-    return list(itertools.islice(names, before, None))
+def _checked(path: Path, form: Format, parts: Iterable[Embedding], count: int, dim: int) -> Iterator[Embedding]:
+    rows = 0
+    for part in parts:
+        checked = Embedding.of(part.node_ids, part.vectors, part.spread, part.explanation)
+        if checked.dim != dim:
+            raise InputError(f"vectors of size {checked.dim} for a file of size {dim}")
+        if rows == 0:
+            _log_what_is_lost(path, form, checked)
+        rows += len(checked)
+        yield checked
+    if rows != count:
+        raise InputError(f"{path}: {rows} vectors were given where {count} were announced")
 
 
-def _number_lines(rows: Floats) -> list[str]:
-    """Rows as text, each number in the fewest digits that give it back exactly."""
-    table = pa.Table.from_arrays([pa.array(column) for column in rows.T], [str(i) for i in range(rows.shape[1])])
-    buffer = io.BytesIO()
-    pa.csv.write_csv(table, buffer, pa.csv.WriteOptions(include_header=False, delimiter=" "))
-    return buffer.getvalue().decode("ascii").splitlines()
+def _log_what_is_lost(path: Path, form: Format, vectors: Embedding) -> None:
+    there = {"spread": np.isfinite(vectors.spread).any(), "explanation": vectors.explanation is not None}
+    for name, given in there.items():
+        if given and name not in form.keeps:
+            logger.info("%s has no place for the %s; a .parquet file does", path, name)
 
 
-SINKS: dict[str, Sink] = {
-    ".parquet": parquet_sink,
-    ".csv": csv_sink,
-    ".npy": npy_sink,
-    ".txt": word2vec_sink,
-    ".vec": word2vec_sink,
-    ".w2v": word2vec_sink,
-}
+def read_vectors(path: str | Path) -> Embedding:
+    """Read what `write_vectors` wrote, or a word2vec text file from elsewhere; explanations are not read."""
+    source = Path(path)
+    form = _of_ending(source.suffix.lower())
+    if form is None or form.read is None:
+        known = ", ".join(_endings(readable=True))
+        raise InputError(f"cannot read {path}: unknown ending {source.suffix!r}; known are {known}")
+    if not source.is_file():
+        raise InputError(f"there is no file {path}")
+    try:
+        return form.read(source)
+    except InputError:
+        raise
+    except (*DAMAGE, EOFError) as error:  # among them a ValueError, for text that is not UTF-8
+        raise InputError(f"cannot read vectors from {path}: {first_line(error)}") from error
+
+
+def _of_ending(ending: str) -> Format | None:
+    return next((form for form in FORMATS.values() if ending in form.endings), None)
+
+
+def _endings(readable: bool = False) -> list[str]:
+    return [ending for form in FORMATS.values() if form.read or not readable for ending in form.endings]

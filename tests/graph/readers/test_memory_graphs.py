@@ -79,7 +79,7 @@ def test_scipy_adjacency() -> None:
     assert graph.num_nodes == 3
     assert graph.weights is not None
     assert graph.weights.tolist() == [2.5, 2.5]
-    assert read_scipy(matrix, weighted=False).weights is None
+    assert read_scipy(matrix, weight=False).weights is None
     assert read_scipy(matrix.astype(bool)).weights is None
     one_way = sp.coo_matrix(([1], ([2], [0])), shape=(3, 3))
     assert read_scipy(one_way).num_edges == 1
@@ -155,7 +155,7 @@ def test_pyg_data() -> None:
         y=torch.tensor([0, 1, 0, 2]),
         words=["w", "x", "y", "z"],
     )
-    graph = read_pyg(data, texts="words")
+    graph = read_pyg(data, text="words")
     assert (graph.num_nodes, graph.num_edges) == (4, 2)
     assert graph.weights is not None
     assert graph.weights.tolist() == [0.5, 0.5, 2, 2]
@@ -164,7 +164,7 @@ def test_pyg_data() -> None:
     assert graph.labels.tolist() == [0, 1, 0, 2]
     assert graph.texts is not None
     assert graph.texts.tolist() == ["w", "x", "y", "z"]
-    assert read_pyg(data, weighted=False).weights is None
+    assert read_pyg(data, weight=False).weights is None
 
 
 def test_pyg_is_read_by_its_attributes_alone() -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,8 @@ class _LabelWriter:
         self._code_of: dict[Any, int] = {}
 
     def write(self, part: Part, column: pa.ChunkedArray, name: str) -> None:
-        values, where = np.unique(read_labels(_AsTyped(part), column, name), return_inverse=True)
+        as_written = replace(part, typed=True)  # labels of a text file are numbers only if all of them are
+        values, where = np.unique(read_labels(as_written, column, name), return_inverse=True)
         codes = [self._code_of.setdefault(value, len(self._code_of)) for value in values.tolist()]
         if len({type(value) for value in self._code_of}) > 1:
             raise InputError(f"{part.name}: column {name!r} mixes whole and decimal numbers; write classes as text")
@@ -97,15 +99,3 @@ class _LabelWriter:
             for first in range(0, len(codes), 1_000_000):
                 file.write(numbers[codes[first : first + 1_000_000]])
         path.unlink()
-
-
-class _AsTyped:
-    """A part of a text file whose labels are not to be taken for numbers before all are seen."""
-
-    typed = True
-
-    def __init__(self, part: Part) -> None:
-        self.name = part.name
-        self.columns = part.columns
-        self.read = part.read
-        self.place = part.place

@@ -3,14 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from sanne.errors import InputError
-from sanne.graph.ids import clean_ids, control_problem, row_with_control_character
+from sanne.graph.ids import clean_ids, refuse_control_character
 from sanne.graph.readers.delimited import DelimitedFile
 from sanne.graph.readers.tables import edge_columns, edge_weights, open_table
 from sanne.graph.readers.typed_tables import ParquetFile
@@ -38,25 +37,15 @@ class EdgeBlock:
 
 @dataclass(frozen=True)
 class Part:
-    """A block of a table that begins at `first`: it knows the place of its rows in the file."""
+    """A block of a table, which begins at row `first`."""
 
     table: TableFile
     first: int
+    typed: bool
 
     @property
     def name(self) -> str:
         return self.table.name
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return self.table.columns
-
-    @property
-    def typed(self) -> bool:
-        return self.table.typed
-
-    def read(self, columns: Any, strings: Any = ()) -> pa.Table:
-        return self.table.read(columns, strings)
 
     def place(self, row: int) -> str:
         return self.table.place(self.first + row)
@@ -76,7 +65,7 @@ def blocks(
     first = 0
     for data in table.batches(columns, strings, rows):
         raise_if_interrupted()
-        yield Part(table, first), data
+        yield Part(table, first, table.typed), data
         first += data.num_rows
 
 
@@ -89,8 +78,7 @@ def read_ids(part: Part, column: pa.ChunkedArray, name: str, *, as_text: bool) -
     if ids.null_count:
         row = int(ids.is_null().to_numpy().argmax())
         raise InputError(f"{part.place(row)}: no node id in column {name!r}; fill it in or remove the row")
-    if (odd := row_with_control_character(ids)) is not None:
-        raise InputError(f"{part.place(odd)}: {control_problem(ids[odd].as_py())}")
+    refuse_control_character(ids, part.place)
     if as_text:
         return ids.cast(pa.string())
     if not pa.types.is_integer(ids.type):

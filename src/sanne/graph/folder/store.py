@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from sanne.errors import InputError
+from sanne.errors import InputError, first_line
 from sanne.files.atomic import check_target, read_unreplaced, replaced_folder
 from sanne.files.npy import map_npy
 from sanne.graph.folder.strings import MappedStrings, StringsWriter
@@ -171,7 +171,7 @@ class _Files:
         try:
             array = map_npy(path)
         except (ValueError, OSError) as error:
-            raise _damaged(path, (str(error).splitlines() or ["not an .npy file"])[0]) from None
+            raise _damaged(path, first_line(error)) from None
         facts = self._listed[name]
         if [array.dtype.str, list(array.shape)] != [facts["dtype"], facts["shape"]]:
             raise _damaged(path, f"{array.dtype} of shape {array.shape}, where {HEADER} says otherwise")

@@ -19,7 +19,7 @@ def read_arrays(
     node_ids: npt.ArrayLike | None = None,
     num_nodes: int | None = None,
     features: Any = None,
-    texts: Any = None,
+    text: Any = None,
     labels: Any = None,
     directed: bool = False,
 ) -> Graph:
@@ -37,7 +37,7 @@ def read_arrays(
         sources, targets = _positions(sources, ids), _positions(targets, ids)
         names = id_array(ids)
     else:
-        count = _count(num_nodes, features, texts, labels)
+        count = _count(num_nodes, features, text, labels)
         if count is not None and sources.dtype.kind in "iu":
             names = np.arange(count)
         else:
@@ -55,7 +55,7 @@ def read_arrays(
         node_ids=names,
         directed=directed,
         features=None if features is None else as_features(features, names),
-        texts=None if texts is None else as_texts(texts, names),
+        texts=None if text is None else as_texts(text, names),
         labels=None if labels is None else as_labels(labels, names),
     )
 

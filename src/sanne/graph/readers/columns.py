@@ -11,17 +11,22 @@ from sanne.errors import InputError
 from sanne.graph.ids import CANONICAL_INTEGER, shown
 
 
-class Table(Protocol):
-    """What a reader needs to know of an open table."""
+class Rows(Protocol):
+    """Where rows come from: a table, or a block of one."""
 
     @property
     def name(self) -> str: ...
     @property
-    def columns(self) -> tuple[str, ...]: ...
-    @property
-    def typed(self) -> bool: ...
-    def read(self, columns: Any, strings: Any = ()) -> pa.Table: ...
+    def typed(self) -> bool: ...  # else values are text until they are parsed
     def place(self, row: int) -> str: ...
+
+
+class Table(Rows, Protocol):
+    """An open table."""
+
+    @property
+    def columns(self) -> tuple[str, ...]: ...
+    def read(self, columns: Any, strings: Any = ()) -> pa.Table: ...
 
 
 def is_numeric(kind: pa.DataType) -> bool:
@@ -37,14 +42,14 @@ def is_numeric(kind: pa.DataType) -> bool:
 
 
 def read_features(
-    source: Table, data: pa.Table, names: list[str], node_ids: npt.NDArray[Any]
+    source: Rows, data: pa.Table, names: list[str], node_ids: npt.NDArray[Any]
 ) -> npt.NDArray[np.float32]:
     """The columns side by side as float32 (n, width); a list column gives as many as its lists are long."""
     blocks = [_block(source, data.column(name), name, node_ids) for name in names]
     return np.ascontiguousarray(np.concatenate(blocks, axis=1))
 
 
-def numbers(source: Table, column: pa.ChunkedArray, name: str, what: str) -> npt.NDArray[np.float64]:
+def numbers(source: Rows, column: pa.ChunkedArray, name: str, what: str) -> npt.NDArray[np.float64]:
     """A column as float64, NaN where there is no value; text that is no number is refused."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -61,7 +66,7 @@ def numbers(source: Table, column: pa.ChunkedArray, name: str, what: str) -> npt
         raise InputError(f"{source.name}: column {name!r} ({column.type}) does not hold numbers") from None
 
 
-def _block(source: Table, column: pa.ChunkedArray, name: str, node_ids: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+def _block(source: Rows, column: pa.ChunkedArray, name: str, node_ids: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
     kind = column.type
     if is_numeric(kind) and hasattr(kind, "value_type"):
         values = _lists(source, column, name, node_ids)
@@ -82,7 +87,7 @@ def _block(source: Table, column: pa.ChunkedArray, name: str, node_ids: npt.NDAr
     return block
 
 
-def _lists(source: Table, column: pa.ChunkedArray, name: str, node_ids: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _lists(source: Rows, column: pa.ChunkedArray, name: str, node_ids: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     lengths = pc.list_value_length(column).fill_null(-1).to_numpy()
     wrong = np.flatnonzero(lengths != (lengths[0] if len(lengths) else 0))
     if len(lengths) and lengths[0] <= 0:
@@ -99,7 +104,7 @@ def _lists(source: Table, column: pa.ChunkedArray, name: str, node_ids: npt.NDAr
     return values.reshape(len(lengths), -1)
 
 
-def read_texts(source: Table, data: pa.Table, names: list[str]) -> npt.NDArray[np.object_]:
+def read_texts(source: Rows, data: pa.Table, names: list[str]) -> npt.NDArray[np.object_]:
     """The documents: one column, or several joined by a blank; what is missing is empty."""
     columns = [pc.fill_null(_as_text(source, data.column(name), name), "") for name in names]
     blank = pa.scalar(" ", pa.large_string())
@@ -107,7 +112,7 @@ def read_texts(source: Table, data: pa.Table, names: list[str]) -> npt.NDArray[n
     return np.asarray(joined.to_numpy(), dtype=object)
 
 
-def _as_text(source: Table, column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+def _as_text(source: Rows, column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     try:
@@ -116,7 +121,7 @@ def _as_text(source: Table, column: pa.ChunkedArray, name: str) -> pa.ChunkedArr
         raise InputError(f"{source.name}: column {name!r} ({column.type}) does not hold text") from None
 
 
-def read_labels(source: Table, column: pa.ChunkedArray, name: str) -> npt.NDArray[Any]:
+def read_labels(source: Rows, column: pa.ChunkedArray, name: str) -> npt.NDArray[Any]:
     """Classes: integers (-1 where there is none) or text ("" where there is none)."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.csv
 
-from sanne.errors import InputError
+from sanne.errors import InputError, first_line
 
 BLOCK = 8 * 2**20  # bytes parsed at a time by one thread; a row must fit
 LARGEST_BLOCK = 2**31 - 1
@@ -49,7 +49,7 @@ class DelimitedFile:
             except pa.ArrowInvalid as error:
                 failure = error
         self._explain(failure)
-        raise InputError(f"{self.path}: {str(failure).splitlines()[0]}")
+        raise InputError(f"{self.path}: {first_line(failure)}")
 
     def schema(self) -> pa.Schema:
         """The columns with the types that fit their first values; text is string, numbers are float64."""
@@ -57,7 +57,7 @@ class DelimitedFile:
             schema = self._open({}).schema
         except pa.ArrowInvalid as error:
             self._explain(error)
-            raise InputError(f"{self.path}: {str(error).splitlines()[0]}") from None
+            raise InputError(f"{self.path}: {first_line(error)}") from None
         return pa.schema([(name, _lasting(kind)) for name, kind in zip(schema.names, schema.types, strict=True)])
 
     def batches(self, columns: Sequence[str], strings: Sequence[str], rows: int) -> Iterator[pa.Table]:
@@ -72,7 +72,7 @@ class DelimitedFile:
         except pa.ArrowInvalid as error:
             self._explain(error)
             self._find_odd_number([name for name in columns if pa.types.is_float64(kinds[name])])
-            raise InputError(f"{self.path}: {str(error).splitlines()[0]}") from None
+            raise InputError(f"{self.path}: {first_line(error)}") from None
 
     def _open(self, kinds: dict[str, pa.DataType]) -> pa.csv.CSVStreamingReader:
         return pa.csv.open_csv(

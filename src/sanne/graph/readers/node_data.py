@@ -52,6 +52,8 @@ def as_features(values: Any, node_ids: npt.NDArray[Any]) -> Any:
 
 def as_texts(values: Iterable[Any], node_ids: npt.NDArray[Any]) -> npt.NDArray[np.object_]:
     """Documents as str objects; None and NaN become empty."""
+    if isinstance(values, str):
+        raise InputError(f"text={values!r} names a column, but there is no node table: give node_table= as well")
     texts = ["" if text is None or text != text else str(text) for text in values]
     _check_rows(len(texts), "texts", node_ids)
     return np.array(texts, dtype=object)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sanne.errors import InputError
+from sanne.errors import InputError, first_line
 from sanne.graph.graph import Graph
 from sanne.graph.sparse import checked_sparse
 
@@ -77,7 +77,7 @@ def load_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
         *(TypeError, OSError, EOFError, LookupError, OverflowError, MemoryError, RecursionError, SyntaxError),
         *(RuntimeError, NotImplementedError, AttributeError, tokenize.TokenError, zipfile.BadZipFile, zlib.error),
     ) as error:
-        raise ValueError(_first_line(error)) from None
+        raise ValueError(first_line(error)) from None
 
 
 def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any]:
@@ -107,15 +107,10 @@ def _words(path: Path, arrays: dict[str, npt.NDArray[Any]]) -> Any:
     try:
         words = checked_sparse(values, indices, indptr, arrays["num_words"].item())
     except (ValueError, TypeError) as error:
-        raise InputError(f"{path}: the bag of words is damaged ({_first_line(error)})") from None
+        raise InputError(f"{path}: the bag of words is damaged ({first_line(error)})") from None
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused
         words = words.astype(np.float32)
     if not np.isfinite(words.data).all():
         row = int(np.searchsorted(words.indptr, np.flatnonzero(~np.isfinite(words.data))[0], side="right")) - 1
         raise InputError(f"{path}: node {row} has a word count that is not a finite number")
     return words
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).splitlines()
-    return lines[0] if lines else type(error).__name__

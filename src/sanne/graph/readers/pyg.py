@@ -12,22 +12,22 @@ def read_pyg(
     data: Any,
     *,
     features: Any = None,
-    texts: Any = None,
-    weighted: bool | None = None,
+    text: Any = None,
+    weight: str | bool | None = None,
     directed: bool = False,
 ) -> Graph:
     """The graph of `edge_index`, with `x` as features, `y` as labels; ids are 0..num_nodes-1.
 
-    Weights come from `edge_weight`, else from a one-column `edge_attr`; `weighted=False` reads none.
-    `texts` may name an attribute of `data` that holds one text per node.
+    Weights come from `edge_weight`, else from a one-column `edge_attr`; `weight=False` reads none.
+    `text` may name an attribute of `data` that holds one text per node.
     """
     edge_index = as_array(data.edge_index)
     if edge_index.ndim != 2 or edge_index.shape[0] != 2 or edge_index.dtype.kind not in "iu":
         raise InputError(f"edge_index must be integers of shape (2, edges), not {edge_index.shape}")
-    if isinstance(texts, str):
-        if getattr(data, texts, None) is None:
-            raise InputError(f"text={texts!r}: the Data object has no such attribute")
-        texts = getattr(data, texts)
+    if isinstance(text, str):
+        if getattr(data, text, None) is None:
+            raise InputError(f"text={text!r}: the Data object has no such attribute")
+        text = getattr(data, text)
     labels = getattr(data, "y", None)
     if features is None:
         features = getattr(data, "x", None)
@@ -38,22 +38,22 @@ def read_pyg(
         labels = None  # one label for the whole graph
     return read_arrays(
         (edge_index[0], edge_index[1]),
-        weights=None if weighted is False else _weights(data, weighted),
+        weights=None if weight is False else _weights(data, required=bool(weight)),
         num_nodes=int(count),
         features=features,
-        texts=texts,
+        text=text,
         labels=labels,
         directed=directed,
     )
 
 
-def _weights(data: Any, weighted: bool | None) -> Any:
+def _weights(data: Any, *, required: bool) -> Any:
     for name in ("edge_weight", "edge_attr"):
         value = getattr(data, name, None)
         if value is not None:
             array = as_array(value)
             if array.ndim == 1 or (array.ndim == 2 and array.shape[1] == 1):
                 return array.ravel()
-    if weighted:
+    if required:
         raise InputError("the Data object has neither edge_weight nor a one-column edge_attr")
     return None

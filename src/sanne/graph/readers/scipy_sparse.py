@@ -7,21 +7,20 @@ import scipy.sparse as sp
 
 from sanne.errors import InputError
 from sanne.graph.graph import LARGEST_WEIGHT, SMALLEST_WEIGHT, Graph, usable_weights
-from sanne.graph.readers.node_data import as_features, as_labels, as_texts
+from sanne.graph.readers.node_data import as_features, as_texts
 
 
 def read_scipy(
     matrix: Any,
     *,
     features: Any = None,
-    texts: Any = None,
-    labels: Any = None,
-    weighted: bool | None = None,
+    text: Any = None,
+    weight: str | bool | None = None,
     directed: bool = False,
 ) -> Graph:
     """The graph of a square matrix: an entry (i, j) is an edge from i to j; ids are 0..n-1.
 
-    Stored zeros are no edges. The values are weights unless all are 1; `weighted` says so either way.
+    Stored zeros are no edges. The values are weights unless all are 1; `weight` says so either way.
     Undirected, (i, j) and (j, i) are one edge, with the larger of the two weights.
     """
     entries = sp.coo_matrix(matrix)
@@ -31,7 +30,7 @@ def read_scipy(
         raise InputError(f"an adjacency matrix holds numbers, not {entries.dtype}")
     stored = entries.data != 0
     rows, columns, values = entries.row[stored], entries.col[stored], entries.data[stored].astype(np.float64)
-    use = bool((values != 1).any()) if weighted is None else weighted
+    use = bool((values != 1).any()) if weight is None else bool(weight)
     bad = np.flatnonzero(~usable_weights(values))
     if use and len(bad):
         first = int(bad[0])
@@ -48,6 +47,5 @@ def read_scipy(
         node_ids=ids,
         directed=directed,
         features=None if features is None else as_features(features, ids),
-        texts=None if texts is None else as_texts(texts, ids),
-        labels=None if labels is None else as_labels(labels, ids),
+        texts=None if text is None else as_texts(text, ids),
     )

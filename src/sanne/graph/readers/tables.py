@@ -17,7 +17,7 @@ import pyarrow as pa
 from sanne.errors import InputError
 from sanne.graph.graph import LARGEST_WEIGHT, SMALLEST_WEIGHT, Graph, usable_weights
 from sanne.graph.ids import Ids, encode_ids, id_array, match_ids, refuse_control_characters, sort_ids
-from sanne.graph.readers.columns import Table, is_numeric, numbers, read_features, read_labels, read_texts
+from sanne.graph.readers.columns import Rows, Table, is_numeric, numbers, read_features, read_labels, read_texts
 from sanne.graph.readers.delimited import open_delimited
 from sanne.graph.readers.typed_tables import is_table, open_memory_table, open_parquet
 
@@ -123,7 +123,7 @@ def _endpoints(table: Table) -> tuple[str, str]:
     )
 
 
-def edge_weights(table: Table, column: pa.ChunkedArray, name: str) -> npt.NDArray[np.float64]:
+def edge_weights(table: Rows, column: pa.ChunkedArray, name: str) -> npt.NDArray[np.float64]:
     """Weights as numbers; the first that is not positive is named."""
     values = numbers(table, column, name, "weight")
     bad = np.flatnonzero(~usable_weights(values))

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sanne.errors import InputError
+from sanne.errors import InputError, first_line
 from sanne.graph.readers.delimited import check_is_file
 
 _BUFFER = 2**20  # bytes read at a time, so that a large row group is not held whole
@@ -16,11 +16,6 @@ _SMALL = 2**24  # rows that any file may have
 _ROWS_A_BYTE = 50  # that a larger one may have; only one value over and over is packed more tightly
 # What pyarrow raises over a damaged file: it says what, but not always in the same way.
 DAMAGE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
-
-
-def first_line(error: BaseException) -> str:
-    """The first line of an error's text, or its name."""
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sanne.errors import InputError
-from sanne.evaluate.confidence import accuracy_by_count, accuracy_by_quarter, error_auc
+from sanne_lab.experiments.confidence import accuracy_by_count, accuracy_by_quarter, error_auc
 
 
 def test_accuracy_by_count_puts_the_last_step_and_more_together() -> None:

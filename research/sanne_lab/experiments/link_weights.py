@@ -1,0 +1,35 @@
+"""Weights of coordinates for link prediction, learnt from training edges."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from sanne.evaluate.link_prediction import node_pairs, score_links
+from sanne.evaluate.logistic import calm_threads, fit_one_vs_rest
+
+
+def learn_weights(
+    vectors: npt.ArrayLike,
+    positives: npt.ArrayLike,
+    negatives: npt.ArrayLike,
+    validation: tuple[npt.ArrayLike, npt.ArrayLike],
+    *,
+    Cs: Sequence[float] = (0.01, 0.1, 1.0, 10.0),
+) -> npt.NDArray[np.float64]:
+    """Weights of coordinates, (dim,), for `score_links`: a logistic regression on products of coordinates.
+
+    It is learnt from training edges and non-edges, as node2vec was judged; `validation` pairs choose C by AUC.
+
+    >>> weights = learn_weights(vectors, edges, non_edges, (val_edges, val_non_edges))
+    """
+    rows = np.asarray(vectors, np.float64)
+    edges, others = (node_pairs(pairs, len(rows), "training pairs") for pairs in (positives, negatives))
+    pairs = np.concatenate([edges, others])
+    products = rows[pairs[:, 0]] * rows[pairs[:, 1]]
+    scale = products.std() or 1.0
+    truth = np.repeat([1, 0], [len(edges), len(others)])
+    with calm_threads(products):
+        weights = fit_one_vs_rest(products / scale, truth[:, None], Cs).weights[:, :, 0]  # (C, dim)
+    aucs = [score_links(rows, *validation, similarity="dot", weights=each).auc for each in weights]
+    return np.asarray(weights[int(np.argmax(aucs))])

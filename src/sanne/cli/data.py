@@ -1,0 +1,30 @@
+"""`sanne data`: public datasets."""
+
+from typing import Annotated
+
+import typer
+
+from sanne.cli.options import Json, print_json, print_table, show
+
+data_app = typer.Typer(help="List public datasets, or download one.", no_args_is_help=True)
+
+
+@data_app.command("list")
+def data_list(as_json: Json = False) -> None:
+    """List the datasets that can be used by name."""
+    from sanne.datasets import CATALOG
+
+    if as_json:
+        print_json({"datasets": [{"name": d.name, "description": d.description} for d in CATALOG.values()]})
+        return
+    print_table(("name", "description"), [(dataset.name, dataset.description) for dataset in CATALOG.values()])
+
+
+@data_app.command("get")
+def data_get(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: Json = False) -> None:
+    """Find or download a dataset, verify it, and print where it is."""
+    from sanne.datasets import fetch_dataset, load_dataset
+
+    place = fetch_dataset(name)
+    graph = load_dataset(name)
+    show({"name": name, "folder": str(place), "nodes": graph.num_nodes, "edges": graph.num_edges}, as_json)

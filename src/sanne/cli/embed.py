@@ -1,0 +1,147 @@
+"""`sanne embed`: vectors for nodes, fitted or new."""
+
+import contextlib
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from sanne.cli.options import (
+    CurrentGraph,
+    Estimated,
+    Json,
+    KnownText,
+    ModelFolder,
+    NodeTable,
+    require_out,
+    seconds_since,
+    show,
+)
+from sanne.interrupts import raise_if_interrupted
+
+if TYPE_CHECKING:
+    from sanne.source import ModelSource
+    from sanne.vectors.vectors import Embedding
+
+
+def embed(
+    model: ModelFolder,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="vectors.parquet, .npy, .csv, or .txt/.vec for word2vec text; with Ray also a folder."),
+    ] = None,
+    graph: CurrentGraph = None,
+    node_table: NodeTable = None,
+    text: KnownText = None,
+    nodes: Annotated[
+        Path | None, typer.Option(help="One node id per line, or Parquet with a column id. Default: all nodes.")
+    ] = None,
+    explain: Annotated[int, typer.Option(help="List N nodes that contributed to each vector.", metavar="N", min=0)] = 0,
+    engine: Annotated[
+        Literal["local", "ray"], typer.Option(help="Run on this machine, or on a Ray cluster.")
+    ] = "local",
+    workers: Annotated[int, typer.Option(help="With Ray: number of processes.", min=1)] = 2,
+    address: Annotated[
+        str | None, typer.Option(help="With Ray: address of the cluster. Default: start Ray on this machine.")
+    ] = None,
+    estimate: Estimated = False,
+    as_json: Json = False,
+) -> None:
+    """Compute vectors for nodes, fitted or new, from walks over the graph as it is now."""
+    from sanne.model.artifact import Artifact
+    from sanne.source import ModelSource
+
+    if not estimate:
+        _check(require_out(out, "vectors.parquet"), engine)
+    artifact = Artifact.read(model)  # without the vectors of the fit, which may be many
+    origin = ModelSource.remembered(artifact).changed(graph, node_table, text)
+    if out is not None and not estimate and engine == "ray":
+        result = _embed_with_ray(model, origin, nodes, out, explain, workers, address)
+    else:
+        result = _embed_here(artifact, origin, nodes, None if estimate else out, explain)
+    show(result, as_json, None if estimate else f"wrote {out}")
+
+
+def _check(out: Path, engine: str) -> None:
+    from sanne.infer.ray import check_ray_output
+    from sanne.vectors.formats import check_output
+
+    check_ray_output(out) if engine == "ray" else check_output(out)
+
+
+def _embed_here(
+    artifact: Any, origin: "ModelSource", nodes: Path | None, out: Path | None, explain: int
+) -> dict[str, Any]:
+    """Write the vectors part by part, or without `out` estimate what that would take."""
+    from sanne.device import peak_memory
+    from sanne.infer.embed import embed_parts
+    from sanne.source import read_node_list
+    from sanne.vectors.formats import write_parts
+
+    graph = origin.load()
+    wanted = None if nodes is None else read_node_list(nodes)
+    count = graph.num_nodes if wanted is None else len(wanted)
+    if out is None:
+        from sanne.estimate import estimate_embedding
+
+        return estimate_embedding(artifact, graph, count).to_dict()
+    started = time.perf_counter()
+    spread = _MeanSpread()
+    parts = embed_parts(artifact, graph, wanted, explain=explain)
+    write_parts(out, spread.over(parts), count, artifact.model.vector_dim)
+    return {
+        "vectors": str(out),
+        "nodes": count,
+        "dim": artifact.model.vector_dim,
+        "seconds": seconds_since(started),
+        "peak_bytes": peak_memory(),
+        "mean_spread": spread.mean,
+    }
+
+
+class _MeanSpread:
+    """The mean spread of vectors that pass by; an interrupt that a library lost ends the passing."""
+
+    def __init__(self) -> None:
+        self._total, self._count = 0.0, 0
+
+    def over(self, parts: "Iterable[Embedding]") -> "Iterator[Embedding]":
+        import numpy as np
+
+        for part in parts:
+            self._total += float(np.nansum(part.spread, dtype="float64"))
+            self._count += int(np.isfinite(part.spread).sum())
+            yield part
+            raise_if_interrupted()
+
+    @property
+    def mean(self) -> float | None:
+        return round(self._total / self._count, 5) if self._count else None
+
+
+def _embed_with_ray(
+    model: Path,
+    origin: "ModelSource",
+    nodes: Path | None,
+    out: Path,
+    explain: int,
+    workers: int,
+    address: str | None,
+) -> dict[str, Any]:
+    """Embed on a Ray cluster; this process only reads the graph if all nodes are asked for."""
+    from sanne.infer.ray import Job, as_parquet, embed_with_ray
+    from sanne.source import read_node_list
+
+    started = time.perf_counter()
+    with contextlib.ExitStack() as stack:
+        if nodes is None:
+            ids = stack.enter_context(as_parquet(origin.load().node_ids, beside=out))
+        elif nodes.suffix == ".parquet":
+            ids = nodes
+        else:
+            ids = stack.enter_context(as_parquet(read_node_list(nodes), beside=out))
+        job = Job(model.absolute(), origin.load, ids, explain)
+        count = embed_with_ray(job, out, workers=workers, address=address)
+    return {"vectors": str(out), "nodes": count, "workers": workers, "seconds": seconds_since(started)}

@@ -1,0 +1,94 @@
+"""Vectors as Parquet: the columns id, embedding, spread and, if there is one, explanation."""
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sanne.errors import InputError
+from sanne.files.atomic import replaced_file
+from sanne.graph.readers.columns import is_numeric
+from sanne.graph.readers.typed_tables import open_parquet
+from sanne.vectors.vectors import Embedding
+
+ROW_GROUP = 65_536  # rows that a Parquet file keeps together, and that are held before they are written
+MARKER = {b"sanne": b"vectors"}  # in the metadata of tables, so that nobody else's are replaced
+_COLUMNS = ("id", "embedding", "spread")
+
+
+def write_parquet(path: Path, parts: Iterable[Embedding], count: int, dim: int) -> None:
+    """Write vectors in row groups of the same size, however many rows come at a time."""
+    held: list[pa.Table] = []
+    with replaced_file(path) as part, contextlib.ExitStack() as stack:
+        writer: pq.ParquetWriter | None = None
+
+        def write_group() -> None:
+            nonlocal writer
+            table = pa.concat_tables(held)
+            if writer is None:
+                file = pq.ParquetWriter(part, table.schema, compression="zstd", use_dictionary=False)
+                writer = stack.enter_context(file)
+            writer.write_table(table.slice(0, ROW_GROUP).combine_chunks())
+            held[:] = [table.slice(ROW_GROUP)] if len(table) > ROW_GROUP else []
+
+        for vectors in parts:
+            held.append(to_table(vectors))
+            while sum(map(len, held)) >= ROW_GROUP:
+                write_group()
+        if held:
+            write_group()
+
+
+def read_parquet(path: Path) -> Embedding:
+    """Read a file with at least the columns id and embedding."""
+    return from_table(pq.read_table(path, columns=_known_columns(path)), path)
+
+
+def read_parquet_parts(path: Path, rows: int) -> Iterator[Embedding]:
+    """Read the same, `rows` rows at a time."""
+    for batch in open_parquet(path).batches(_known_columns(path), (), rows):
+        yield from_table(batch, path)
+
+
+def _known_columns(path: Path) -> list[str]:
+    names = open_parquet(path).columns
+    for name in ("id", "embedding"):
+        if name not in names:
+            raise InputError(f"{path} has no column {name!r}; its columns are {', '.join(names)}")
+    return [name for name in _COLUMNS if name in names]
+
+
+def to_table(vectors: Embedding) -> pa.Table:
+    """Vectors as a table, marked as written by sanne."""
+    columns = {
+        "id": pa.array(vectors.node_ids),
+        "embedding": pa.FixedSizeListArray.from_arrays(pa.array(vectors.vectors.ravel()), vectors.dim),
+        "spread": pa.array(vectors.spread, from_pandas=True),  # NaN becomes null
+    }
+    if vectors.explanation is not None:
+        item = pa.struct([("id", columns["id"].type), ("share", pa.float32())])
+        kind = str if vectors.node_ids.dtype.kind == "O" else int
+        rows = [[{"id": kind(i), "share": float(share)} for i, share in row] for row in vectors.explanation]
+        columns["explanation"] = pa.array(rows, pa.list_(item))
+    return pa.table(columns).replace_schema_metadata(MARKER)
+
+
+def from_table(table: pa.Table, path: Path) -> Embedding:
+    """The reverse of `to_table`, without the explanation; `path` is for messages."""
+    embedding = table["embedding"].combine_chunks()
+    if not is_numeric(embedding.type) or not hasattr(embedding.type, "value_type"):
+        raise InputError(f"{path}: the column 'embedding' holds {embedding.type}, expected lists of numbers")
+    if table["id"].null_count or embedding.null_count or embedding.flatten().null_count:
+        raise InputError(f"{path} has rows without an id or an embedding")
+    values = embedding.flatten().cast(pa.float32()).to_numpy(zero_copy_only=False)
+    if len(table) == 0 or len(values) % len(table):
+        raise InputError(f"{path} has no rows, or embeddings of different lengths")
+    spread = table["spread"].cast(pa.float32()).to_numpy() if "spread" in table.column_names else None
+    return Embedding.of(table["id"].to_numpy(), values.reshape(len(table), -1), spread)
+
+
+def is_marked(schema: pa.Schema) -> bool:
+    """Whether a table with this schema is one that sanne wrote."""
+    return MARKER.items() <= (schema.metadata or {}).items()
