@@ -17,7 +17,7 @@ Normalisation = Literal["none", "l2", "squash"]
 class FeatureConfig:
     """How a node's text or attributes become the vectors that the encoder reads."""
 
-    features: Literal["auto", "tfidf", "doc2vec", "given", "structure"] = "auto"
+    features: Literal["auto", "tfidf", "doc2vec", "numeric", "structure"] = "auto"
     feature_dim: int = 128  # width of the TF-IDF + SVD, Doc2Vec or structural vectors
     idf_power: float = 1.0  # 1: full idf, 0: none
     max_words: int = 50_000  # most frequent words kept when text is read
@@ -94,7 +94,7 @@ class ObjectiveConfig:
     features.
     """
 
-    objective: Literal["neighbours", "distil"] = "distil"
+    objective: str = "distil"  # distil, neighbours, or another that is registered
     # neighbours
     num_targets: int = 4  # M
     num_negatives: int = 512  # |V'|
@@ -112,16 +112,16 @@ class ObjectiveConfig:
     # Beside the assignments a vector holds the weighted mean of its walks' features, which tell a node's neighbours
     # from others of its topic. `auto`: as `always`, but more of them without attributes, where they are finer than
     # any clustering.
-    features_beside: Literal["auto", "always", "never"] = "auto"
-    beside_scale: float = 0.25  # how long they are, measured in the length of the assignments
-    beside_dim: int = 128  # how many numbers of them, at most: along the main axes of the clusters' centres
+    append_features: Literal["auto", "always", "never"] = "auto"
+    appended_scale: float = 0.25  # how long they are, measured in the length of the assignments
+    appended_dim: int = 128  # how many numbers of them, at most: along the main axes of the clusters' centres
 
     def __post_init__(self) -> None:
         _check_fields(self)
-        for name in ("num_targets", "num_negatives", "cluster_seeds", "beside_dim"):
+        for name in ("num_targets", "num_negatives", "cluster_seeds", "appended_dim"):
             _require(getattr(self, name) >= 1, f"{name} must be at least 1")
         _require(self.smoothing_steps >= 0, "smoothing_steps cannot be negative")
-        _require(0 < self.beside_scale <= 1000, "beside_scale must lie in (0, 1000]")
+        _require(0 < self.appended_scale <= 1000, "appended_scale must lie in (0, 1000]")
         _require(
             len(self.smoothing_alphas) > 0 and all(0 < alpha <= 1 for alpha in self.smoothing_alphas),
             "smoothing_alphas must lie in (0, 1]",
@@ -131,7 +131,7 @@ class ObjectiveConfig:
             "cluster_sizes must be 2 or more",
         )
         _require_at_most(
-            self, num_targets=2**15, num_negatives=2**24, smoothing_steps=10_000, cluster_seeds=1024, beside_dim=2**15
+            self, num_targets=2**15, num_negatives=2**24, smoothing_steps=10_000, cluster_seeds=1024, appended_dim=2**15
         )
         _require(len(self.smoothing_alphas) <= 64, "smoothing_alphas can be 64 at most")
         runs = self.cluster_seeds * len(self.smoothing_alphas)
@@ -260,14 +260,14 @@ class Config:
         }
         return dataclasses.replace(self, **changed)
 
-    def settled(self, has_attributes: bool) -> Self:
+    def resolve_auto(self, has_attributes: bool) -> Self:
         """These settings, or a copy where `auto` has become what nodes without attributes need.
 
         Their features beside the assignments count more and are closer to the node itself.
         """
-        if has_attributes or self.objective.features_beside != "auto":
+        if has_attributes or self.objective.append_features != "auto":
             return self
-        return self.replace(features_beside="always", beside_scale=2.0, beside_dim=2**15, restart=0.5)
+        return self.replace(append_features="always", appended_scale=2.0, appended_dim=2**15, restart=0.5)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Plain nested dictionaries, ready for JSON."""

@@ -124,19 +124,19 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         """Fit, and return a copy of `embedding_`."""
         return self.fit(graph, **fit_options).embedding_.copy()
 
-    def doubt(self, vectors: FloatArray | None = None) -> FloatArray:
+    def uncertainty(self, vectors: FloatArray | None = None) -> FloatArray:
         """How undecided vectors of this model are, (n,), from 0 to below 1; those of `embedding_` by default.
 
-        One minus the largest share that a clustering gives a node, mean over clusterings. Nodes with much doubt are
-        classified wrongly more often; see docs/results.md.
+        One minus the largest share that a clustering gives a node, mean over clusterings. The higher it is, the more
+        often a node is classified wrongly.
         """
         model = self._fitted().model
         rows = self.embedding_ if vectors is None else np.asarray(vectors, np.float32)
         if rows.ndim != 2 or rows.shape[1] != model.vector_dim:
             raise InputError(f"vectors of this model are (n, {model.vector_dim}), not {rows.shape}")
-        found = model.doubt(rows)
+        found = model.uncertainty(rows)
         if found is None:
-            raise InputError("doubt needs clusters, which the objective 'neighbours' has not: fit another recipe")
+            raise InputError("this model's objective has no uncertainty: fit another recipe")
         return found
 
     def similar(self, node: Any, k: int = 10) -> list[tuple[Any, float]]:

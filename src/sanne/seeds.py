@@ -55,7 +55,7 @@ PURPOSES = {
     "split": 9,
     "dropout": 10,
     "plot": 11,
-    "common": 12,
+    "mean_assignment": 12,
 }
 
 

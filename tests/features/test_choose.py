@@ -27,8 +27,8 @@ def graph(**node_data: Any) -> Graph:
     [
         ({"texts": TEXTS, "features": COUNTS}, "tfidf"),
         ({"features": COUNTS}, "tfidf"),
-        ({"features": -COUNTS}, "given"),
-        ({"features": COUNTS.toarray()}, "given"),
+        ({"features": -COUNTS}, "numeric"),
+        ({"features": COUNTS.toarray()}, "numeric"),
         ({"features": np.empty((6, 0), np.float32)}, "structure"),
         ({}, "structure"),
     ],
@@ -38,7 +38,7 @@ def test_auto_takes_text_then_features_then_structure(node_data: Any, name: str)
     assert fit_features(graph(**node_data), FeatureConfig(feature_dim=3), 0).name == name
 
 
-@pytest.mark.parametrize("wanted", ["tfidf", "doc2vec", "given"])
+@pytest.mark.parametrize("wanted", ["tfidf", "doc2vec", "numeric"])
 @pytest.mark.parametrize("node_data", [{}, {"features": np.empty((6, 0), np.float32)}])
 def test_features_that_the_graph_cannot_give_are_refused(wanted: Any, node_data: Any) -> None:
     with pytest.raises(InputError, match=wanted):
@@ -53,7 +53,7 @@ def test_features_that_the_graph_cannot_give_are_refused(wanted: Any, node_data:
         ("tfidf", {"features": COUNTS * 0.3}),
         ("doc2vec", {"texts": TEXTS}),
         ("doc2vec", {"features": COUNTS}),
-        ("given", {"features": COUNTS.toarray()}),
+        ("numeric", {"features": COUNTS.toarray()}),
         ("structure", {}),
     ],
 )
@@ -73,12 +73,12 @@ def test_a_map_comes_back_from_disk_exactly(tmp_path: Path, wanted: Any, node_da
 def test_parts_that_do_not_fit_together_are_refused() -> None:
     for wanted, node_data in (
         ("tfidf", {"texts": TEXTS}),
-        ("given", {"features": COUNTS.toarray()}),
+        ("numeric", {"features": COUNTS.toarray()}),
         ("structure", {}),
     ):
         fitted = fit_features(graph(**node_data), FeatureConfig(features=wanted, feature_dim=3), 0)  # type: ignore[arg-type]
         description, arrays = fitted.state()
-        name = {"given": "mean", "tfidf": "idf", "structure": "idf"}[fitted.name]
+        name = {"numeric": "mean", "tfidf": "idf", "structure": "idf"}[fitted.name]
         with pytest.raises(InputError):
             restore_features(fitted.name, description, arrays | {name: arrays[name][:-1]})
 

@@ -12,7 +12,7 @@ GRAPH = planted_graph()
 
 
 def test_features_of_a_graph_are_computed_once_and_cannot_be_changed() -> None:
-    plain = fit_features(GRAPH, FeatureConfig(features="given"), seed=0)
+    plain = fit_features(GRAPH, FeatureConfig(features="numeric"), seed=0)
     remembered = RememberedFeatures(plain)
     rows = remembered.transform(GRAPH)
     assert remembered.transform(GRAPH) is rows
@@ -24,6 +24,6 @@ def test_features_of_a_graph_are_computed_once_and_cannot_be_changed() -> None:
 
 
 def test_some_nodes_of_an_unknown_graph_are_computed_alone() -> None:
-    plain = fit_features(GRAPH, FeatureConfig(features="given"), seed=0)
+    plain = fit_features(GRAPH, FeatureConfig(features="numeric"), seed=0)
     chosen = np.array([3, 1])
     np.testing.assert_array_equal(RememberedFeatures(plain).transform(GRAPH, chosen), plain.transform(GRAPH)[chosen])

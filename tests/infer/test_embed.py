@@ -16,7 +16,7 @@ from sanne.graph.graph import Graph
 from sanne.infer import embed as embed_module
 from sanne.infer.embed import embed, embed_parts, embed_present, standard_error
 from sanne.model.artifact import Artifact
-from sanne.model.distil import visit_weights
+from sanne.model.objective import visit_weights
 from sanne.train.fit import fit_model
 from sanne.vectors.files import VectorWriter
 

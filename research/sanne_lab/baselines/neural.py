@@ -173,7 +173,7 @@ class Reader:
         features: Any = graph.features
         if _are_words(features):
             return cls(features.shape[1], None)
-        config = FeatureConfig(features="auto" if features is None or graph.texts is None else "given")
+        config = FeatureConfig(features="auto" if features is None or graph.texts is None else "numeric")
         feature_map = fit_features(features_from or graph, config, seed)
         return cls(feature_map.width, feature_map)
 

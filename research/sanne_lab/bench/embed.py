@@ -26,7 +26,7 @@ def bench_embed(recipe: str, num_nodes: int, settings: dict[str, Any] | None = N
     The nodes are read as newcomers are: from walks over a graph that has them. The model is not trained, since its
     speed does not depend on what it has learnt.
     """
-    config = recipe_config(recipe).replace(**{"features": "given", **(settings or {})})
+    config = recipe_config(recipe).replace(**{"features": "numeric", **(settings or {})})
     machine = describe_machine()
     graph = featured_graph(num_nodes, 10 * num_nodes, config.model.dim)
     feature_map = fit_features(graph, config.features, 0)

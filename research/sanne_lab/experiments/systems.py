@@ -13,7 +13,6 @@ from sanne.features.remembered import RememberedFeatures
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.infer.embed import Embedding, embed, embed_present
 from sanne.model.artifact import Artifact
-from sanne.model.neighbours import NeighbourSoftmax
 from sanne.train.fit import fit_model
 from sanne.train.loop import Run
 from sanne_lab.baselines.cca_ssg import CCASSG
@@ -140,10 +139,10 @@ def _snapshot(artifact: Artifact, graph: Graph, epoch: int) -> Snapshot:
 
     def unsure(larger: Graph, nodes: IntArray) -> dict[str, FloatArray]:
         found = read(larger, nodes)
-        doubt = artifact.model.doubt(found.vectors)
-        return {"spread": found.spread, **({} if doubt is None else {"doubt": doubt})}
+        uncertainty = artifact.model.uncertainty(found.vectors)
+        return {"spread": found.spread, **({} if uncertainty is None else {"uncertainty": uncertainty})}
 
-    has_table = isinstance(artifact.model.objective, NeighbourSoftmax)
+    has_table = artifact.model.objective.sparse_table() is not None
     return Snapshot(
         epoch,
         present=lambda: embed_present(artifact, graph, progress=False).vectors,

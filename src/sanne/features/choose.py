@@ -38,15 +38,15 @@ def choose_features(graph: Graph, config: FeatureConfig) -> str:
         chosen = config.features
         if chosen in ("tfidf", "doc2vec") and graph.texts is None and not has_features:
             raise InputError(f"features={chosen!r} needs node text or word counts, and this graph has neither")
-        if chosen == "given" and not has_features:
-            raise InputError("features='given' needs node features, and this graph has none")
+        if chosen == "numeric" and not has_features:
+            raise InputError("features='numeric' needs node features, and this graph has none")
         return chosen
     if graph.texts is not None:
         return "tfidf"
     if graph.features is None or not has_features:
         return "structure"
     bag_of_words = sp.issparse(graph.features) and (graph.features.nnz == 0 or graph.features.data.min() >= 0)
-    return "tfidf" if bag_of_words else "given"
+    return "tfidf" if bag_of_words else "numeric"
 
 
 def fit_features(graph: Graph, config: FeatureConfig, seed: int) -> FeatureMap:

@@ -16,7 +16,7 @@ _FARTHEST = 1e15  # deviations from the mean; the squares of larger numbers woul
 class Standardised:
     """Columns with mean 0 and deviation 1, all divided so that an average row has length `feature_scale`."""
 
-    name = "given"
+    name = "numeric"
 
     def __init__(self, mean: FloatArray, scale: FloatArray) -> None:
         if mean.ndim != 1 or mean.shape != scale.shape:

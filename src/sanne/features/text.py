@@ -132,7 +132,7 @@ def word_counts(graph: Graph, nodes: IntArray | None, counter: Any) -> Any:
         node_id = graph.node_ids[np.array([row if nodes is None else nodes[row]])].tolist()[0]
         raise InputError(
             f"node {node_id!r} has the word count {counts.data.min():g}: word counts cannot be negative; "
-            "use features='given' for signed features"
+            "use features='numeric' for signed features"
         )
     return counts
 

@@ -14,8 +14,6 @@ from sanne.errors import InputError, SanneError
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.ids import shown
 from sanne.model.artifact import Artifact
-from sanne.model.distil import visit_weights
-from sanne.model.neighbours import NeighbourSoftmax
 from sanne.seeds import derived_seed
 from sanne.walks.sample import Walks, WalkSampler
 
@@ -136,10 +134,9 @@ def embed_present(artifact: Artifact, graph: Graph, *, progress: bool | None = N
     With the paper's objective and `present_vectors="table"` they are the trained output vectors, which have no
     spread. Nodes without edges are read from walks even then: their output vectors never met a gradient.
     """
-    objective = artifact.model.objective
-    if not isinstance(objective, NeighbourSoftmax) or objective.config.present_vectors == "walks":
+    vectors = artifact.model.objective.present_vectors()
+    if vectors is None:
         return embed(artifact, graph, progress=progress)
-    vectors = objective.present_vectors()
     spread = np.full(graph.num_nodes, np.nan, np.float32)
     isolated = np.flatnonzero(np.diff(graph.adjacency(artifact.config.walks.direction).indptr) == 0)
     walked = embed(artifact, graph, graph.node_ids[isolated], progress=progress)
@@ -188,7 +185,7 @@ class _FeatureRows:
         self._indptr = graph.adjacency(artifact.config.walks.direction).indptr
         self._device = next(artifact.model.parameters()).device
         self._all: torch.Tensor | None = None
-        stays_on_disk = artifact.feature_map.name == "given" and isinstance(graph.features, np.memmap)
+        stays_on_disk = artifact.feature_map.name == "numeric" and isinstance(graph.features, np.memmap)
         if num_positions >= graph.num_nodes and not stays_on_disk:
             self._all = torch.from_numpy(self._rows(None)).to(self._device)
 
@@ -211,8 +208,6 @@ class _FeatureRows:
     def _rows(self, nodes: IntArray | None) -> FloatArray:
         """Features of some nodes (None: all), multiplied by what a visit to them counts."""
         rows = self._artifact.feature_map.transform(self._graph, nodes)
-        power = self._artifact.model.objective.degree_power
-        if power:
-            degrees = np.diff(self._indptr) if nodes is None else self._degrees(nodes)
-            return rows * visit_weights(degrees, power)[:, None]  # a copy: the map may keep what it gave
-        return np.require(rows, requirements="W")  # torch reads no other; a copy if the map keeps them
+        degrees = np.diff(self._indptr) if nodes is None else self._degrees(nodes)
+        weighed = self._artifact.model.objective.weigh(rows, degrees)
+        return np.require(weighed, requirements="W")  # torch reads no other; a copy if the map keeps the rows

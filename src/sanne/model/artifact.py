@@ -21,6 +21,7 @@ from sanne.errors import InputError, ModelFolderError
 from sanne.features.choose import FeatureMap, restore_features
 from sanne.files.atomic import check_target, read_unreplaced
 from sanne.model.model import WalkModel
+from sanne.model.objective import objective_kind
 from sanne.model.safe_files import Shapes, check_shapes, digest_of, read_tensors, require_regular, tensor_shapes
 
 FORMAT_VERSION = 1
@@ -177,11 +178,8 @@ def _check_sizes(config: Config, shapes: Shapes, width: int, num_nodes: int) -> 
         expected[f"{last}.attention.combine.weight"] = (dim, dim)
     if config.model.feed_forward:
         expected[f"{last}.feed_forward.0.weight"] = (config.model.ff_dim, dim)
-    if config.objective.objective == "neighbours":
-        expected["objective.table"] = (num_nodes, dim)
-    else:
-        runs = config.objective.cluster_seeds * len(config.objective.smoothing_alphas)
-        expected["objective.centres"] = (runs * sum(config.objective.cluster_sizes), width)
+    parts = objective_kind(config).expected_shapes(config, width, num_nodes)
+    expected |= {f"objective.{name}": shape for name, shape in parts.items()}
     for name, shape in expected.items():
         if shapes.get(name) != shape:
             found = f"has shape {shapes[name]}" if name in shapes else "is missing"

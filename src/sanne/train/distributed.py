@@ -23,7 +23,6 @@ from torch import Tensor
 
 from sanne.errors import InputError, SanneError
 from sanne.model.model import WalkModel
-from sanne.model.neighbours import NeighbourSoftmax
 from sanne.walks.batches import Batch
 
 logger = logging.getLogger(__name__)
@@ -133,7 +132,7 @@ class Processes:
         """
         if self.size == 1:
             return loss.detach()
-        table = model.objective.table if isinstance(model.objective, NeighbourSoftmax) else None
+        table = model.objective.sparse_table()
         dense = [parameter for parameter in model.parameters() if parameter is not table]
         nodes, rows = _touched(table)
         terms = model.objective.num_terms(batch)

@@ -13,6 +13,7 @@ from sanne.features.kept import KeptFeatures
 from sanne.graph.graph import FloatArray, Graph
 from sanne.model.artifact import Artifact, versions
 from sanne.model.model import WalkModel
+from sanne.model.objective import objective_kind
 from sanne.train.distributed import joined_processes
 from sanne.train.loop import Run, train
 
@@ -46,10 +47,11 @@ def fit_model(
         raise InputError(
             f"the graph has {graph.num_nodes:,} nodes but no edges (self-loops do not count): nothing to walk on"
         )
+    objective_kind(config)  # refuses what cannot be fitted before any work is done
     started = time.perf_counter()
     with one_blas_thread():
         feature_map, features = _fit_features(graph, features_from, config, seed)
-    config = config.settled(has_attributes=feature_map.name != "structure")
+    config = config.resolve_auto(has_attributes=feature_map.name != "structure")
     logger.info("features: %s, %d columns", feature_map.name, feature_map.width)
     model = WalkModel(config, width=feature_map.width, num_nodes=graph.num_nodes, seed=seed)
     artifact = Artifact(config, seed, feature_map, model, graph.num_nodes, dict(record or {}))

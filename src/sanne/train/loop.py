@@ -12,14 +12,12 @@ from torch import Tensor
 from tqdm import tqdm
 
 from sanne.config import Config, TrainConfig
-from sanne.device import choose_device, one_blas_thread, torch_threads
+from sanne.device import choose_device, torch_threads
 from sanne.errors import InputError, SanneError
 from sanne.files.atomic import check_target, sweep
 from sanne.graph.graph import Adjacency, FloatArray
 from sanne.interrupts import raise_if_interrupted
-from sanne.model.distil import ClusterDistillation, Teacher
 from sanne.model.model import WalkModel
-from sanne.model.neighbours import NeighbourSoftmax
 from sanne.seeds import derived_seed
 from sanne.train.checkpoint import (
     Checkpoint,
@@ -72,11 +70,7 @@ def train(
     model.to(device)
     rows = torch.from_numpy(features).to(device)
     objective = model.objective
-    teacher = None
-    if isinstance(objective, ClusterDistillation):
-        with one_blas_thread():
-            objective.teacher = teacher = Teacher(adjacency, features, config.objective, seed)
-            objective.start_from_teacher()
+    objective.prepare(adjacency, features)
     stream = WalkStream(adjacency, config.walks, config.train, seed=seed, share=processes.rank, shares=processes.size)
     optimisers = make_optimisers(model, config.train)
     progress, best = Progress(), dict[str, Tensor]()
@@ -91,7 +85,7 @@ def train(
     if run.checkpoint and resume and run.checkpoint.exists():
         progress, best = _restore(model, optimisers, run.checkpoint, identity)
         logger.info("resuming after epoch %d", progress.epoch)
-    processes.require_agreement(identity, teacher.digest if teacher else "", progress.epoch)
+    processes.require_agreement(identity, objective.prepared_digest(), progress.epoch)
 
     total = config.train.epochs * stream.steps_per_epoch
     bar = tqdm(
@@ -141,8 +135,7 @@ def train(
         logger.info("no better score for %d epochs: stopped", config.train.patience)
     if best:
         model.load_state_dict(best)
-    if isinstance(objective, ClusterDistillation):
-        objective.teacher = None
+    objective.finish()
     model.eval()
     return progress
 
@@ -214,14 +207,15 @@ def make_optimisers(model: WalkModel, config: TrainConfig) -> list[torch.optim.O
     optimisers: list[torch.optim.Optimizer] = [
         torch.optim.Adam(dense_parameters(model), lr=config.learning_rate, fused=True)
     ]
-    if isinstance(model.objective, NeighbourSoftmax):
-        optimisers.append(RowAdam([model.objective.table], lr=config.table_learning_rate))
+    if (table := model.objective.sparse_table()) is not None:
+        optimisers.append(RowAdam([table], lr=config.table_learning_rate))
     return optimisers
 
 
 def dense_parameters(model: WalkModel) -> list[torch.nn.Parameter]:
     """All parameters but the node table, whose gradient is sparse."""
-    return [parameter for name, parameter in model.named_parameters() if name != "objective.table"]
+    table = model.objective.sparse_table()
+    return [parameter for parameter in model.parameters() if parameter is not table]
 
 
 def set_learning_rates(optimisers: list[torch.optim.Optimizer], config: TrainConfig, done: float) -> None:

@@ -11,7 +11,6 @@ from sanne.device import torch_threads
 from sanne.graph.graph import FloatArray, IntArray
 from sanne.infer.embed import WALKS_AT_ONCE, largest_shares, standard_error
 from sanne.model.artifact import Artifact
-from sanne.model.distil import visit_weights
 from sanne.serve.live.features import LiveFeatures
 from sanne.serve.live.graph import LiveGraph, guest_arcs
 from sanne.serve.live.kernels import GuestArcs
@@ -81,10 +80,7 @@ class Reader:
         """As the model reads them: features along walks, (walks, walk_length, width), and degrees of the starts."""
         rows = self._features.of(walks, groups, guests.features, guests.firsts)
         degrees = self._graph.visited_degrees(walks, groups, guests.arcs)
-        power = self._model.objective.degree_power
-        if power:
-            rows *= visit_weights(degrees, power)[:, :, None]
-        return rows, degrees[:, 0]
+        return self._model.objective.weigh(rows, degrees), degrees[:, 0]
 
     def _read_part(
         self, asked: Sequence[Asked], guests: Guests
