@@ -17,7 +17,7 @@ Normalisation = Literal["none", "l2", "squash"]
 class FeatureConfig:
     """How a node's text or attributes become the vectors that the encoder reads."""
 
-    features: Literal["auto", "tfidf", "doc2vec", "numeric", "structure"] = "auto"
+    features: str = "auto"  # auto, tfidf, doc2vec, numeric, structure, or another that is registered
     feature_dim: int = 128  # width of the TF-IDF + SVD, Doc2Vec or structural vectors
     idf_power: float = 1.0  # 1: full idf, 0: none
     max_words: int = 50_000  # most frequent words kept when text is read

@@ -11,7 +11,8 @@ import torch
 
 from sanne.config import Config
 from sanne.device import peak_memory, torch_threads
-from sanne.features.choose import FeatureMap, fit_transform_features
+from sanne.features.base import FeatureMap
+from sanne.features.choose import fit_transform_features
 from sanne.graph.graph import FloatArray, Graph
 from sanne.infer.embed import WALKS_AT_ONCE, embed
 from sanne.model.artifact import Artifact
@@ -48,7 +49,7 @@ def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
     """Try every stage of a fit on a part of the work, and scale it up to the whole."""
     before = peak_memory()
     feature_map, feature_seconds = _probe_features(graph, config, seed)
-    config = config.resolve_auto(has_attributes=feature_map.name != "structure")
+    config = config.resolve_auto(has_attributes=feature_map.reads != "nothing")
     features = np.random.default_rng(seed).standard_normal((graph.num_nodes, feature_map.width), np.float32)
     model = WalkModel(config, width=feature_map.width, num_nodes=graph.num_nodes, seed=seed)
     adjacency = graph.adjacency(config.walks.direction)

@@ -34,7 +34,7 @@ def graph(**node_data: Any) -> Graph:
     ],
 )
 def test_auto_takes_text_then_features_then_structure(node_data: Any, name: str) -> None:
-    assert choose_features(graph(**node_data), FeatureConfig()) == name
+    assert choose_features(graph(**node_data), FeatureConfig()).name == name
     assert fit_features(graph(**node_data), FeatureConfig(feature_dim=3), 0).name == name
 
 
@@ -81,6 +81,26 @@ def test_parts_that_do_not_fit_together_are_refused() -> None:
         name = {"numeric": "mean", "tfidf": "idf", "structure": "idf"}[fitted.name]
         with pytest.raises(InputError):
             restore_features(fitted.name, description, arrays | {name: arrays[name][:-1]})
+
+
+@pytest.mark.parametrize(
+    ("node_data", "wanted", "reads"),
+    [
+        ({"texts": TEXTS, "features": COUNTS}, "auto", "text"),
+        ({"texts": TEXTS}, "doc2vec", "text"),
+        ({"features": COUNTS}, "tfidf", "counts"),
+        ({"features": COUNTS.toarray()}, "numeric", "numbers"),
+        ({"features": COUNTS}, "structure", "nothing"),
+    ],
+)
+def test_a_map_declares_what_it_reads(node_data: Any, wanted: str, reads: str) -> None:
+    fitted = fit_features(graph(**node_data), FeatureConfig(features=wanted, feature_dim=3, doc2vec_epochs=2), 0)
+    assert (fitted.reads, fitted.reads_text) == (reads, reads == "text")
+
+
+def test_an_unknown_map_is_refused() -> None:
+    with pytest.raises(InputError, match="unknown features 'tf-idf': choose one of doc2vec"):
+        fit_features(graph(), FeatureConfig(features="tf-idf"), 0)
 
 
 def test_a_map_of_a_later_version_is_named() -> None:

@@ -14,7 +14,8 @@ from torch import nn
 from sanne.config import FeatureConfig
 from sanne.device import keep_freed_memory, torch_threads
 from sanne.errors import InputError
-from sanne.features.choose import FeatureMap, fit_features
+from sanne.features.base import FeatureMap
+from sanne.features.choose import fit_features
 from sanne.features.numeric import check_finite
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.model.teacher import normalised

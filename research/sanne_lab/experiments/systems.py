@@ -9,7 +9,7 @@ import numpy as np
 
 from sanne.config import RECIPES, Config, recipe_config
 from sanne.errors import InputError
-from sanne.features.remembered import RememberedFeatures
+from sanne.features.cache import CachedFeatures
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.infer.embed import Embedding, embed, embed_present
 from sanne.model.artifact import Artifact
@@ -114,11 +114,11 @@ class SanneSystem:
     def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
         """Train; hand over the epochs that validation may choose from."""
         every_epoch = self._config.objective.objective == "neighbours"
-        features: RememberedFeatures | None = None
+        features: CachedFeatures | None = None
 
         def on_epoch(artifact: Artifact, epoch: int) -> None:
             nonlocal features
-            features = features or RememberedFeatures(artifact.feature_map)
+            features = features or CachedFeatures(artifact.feature_map)
             if every_epoch or epoch == self._config.train.epochs:
                 consider(_snapshot(replace(artifact, feature_map=features), graph, epoch))
 

@@ -15,16 +15,19 @@ import scipy.sparse as sp
 
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
+from sanne.features.base import FeatureMap, register_features
 from sanne.features.text import check_components, checked_factor, fit_components, project
 from sanne.features.walk_profile import WalkProfile
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.ids import match_ids
 
 
-class StructureMap:
+@register_features
+class StructureMap(FeatureMap):
     """A fitted map from a node's known neighbours to a dense vector (zero where none is known)."""
 
     name = "structure"
+    reads = "nothing"
 
     def __init__(
         self,
@@ -53,12 +56,6 @@ class StructureMap:
         idf, components = fit_components(_with_itself(links, None), half, seed)
         walks = WalkProfile.fit(links, half.feature_dim, seed)
         return cls(known, idf, components, walks, config.feature_scale)
-
-    @classmethod
-    def fit_transform(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, FloatArray]:
-        """A fitted map and the vectors of the graph's nodes."""
-        fitted = cls.fit(graph, config, seed)
-        return fitted, fitted.transform(graph)
 
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
         """Vectors of some nodes (all by default), (count, width)."""

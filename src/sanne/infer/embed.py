@@ -185,8 +185,7 @@ class _FeatureRows:
         self._indptr = graph.adjacency(artifact.config.walks.direction).indptr
         self._device = next(artifact.model.parameters()).device
         self._all: torch.Tensor | None = None
-        stays_on_disk = artifact.feature_map.name == "numeric" and isinstance(graph.features, np.memmap)
-        if num_positions >= graph.num_nodes and not stays_on_disk:
+        if num_positions >= graph.num_nodes and not artifact.feature_map.rows_stay_on_disk(graph):
             self._all = torch.from_numpy(self._rows(None)).to(self._device)
 
     def of(self, walks: Walks) -> torch.Tensor:

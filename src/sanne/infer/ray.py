@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sanne.errors import InputError, MissingExtraError, SanneError
-from sanne.features.remembered import RememberedFeatures
+from sanne.features.cache import CachedFeatures
 from sanne.files.atomic import check_target, replaced_file, replaced_folder, workplace
 from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
@@ -98,7 +98,7 @@ class Embedder:
     def __init__(self, job: Job) -> None:
         artifact = Artifact.read(job.model)
         self._graph = job.load()
-        self._artifact = replace(artifact, feature_map=RememberedFeatures(artifact.feature_map))
+        self._artifact = replace(artifact, feature_map=CachedFeatures(artifact.feature_map))
         self._explain = job.explain
 
     def __call__(self, batch: pa.Table) -> pa.Table:

@@ -18,7 +18,8 @@ from safetensors.torch import save_file
 
 from sanne.config import Config
 from sanne.errors import InputError, ModelFolderError
-from sanne.features.choose import FeatureMap, restore_features
+from sanne.features.base import FeatureMap
+from sanne.features.choose import restore_features
 from sanne.files.atomic import check_target, read_unreplaced
 from sanne.model.model import WalkModel
 from sanne.model.objective import objective_kind

@@ -8,8 +8,9 @@ from typing import Any
 from sanne.config import Config
 from sanne.device import choose_device, one_blas_thread
 from sanne.errors import InputError
-from sanne.features.choose import FeatureMap, fit_features, fit_transform_features
-from sanne.features.kept import KeptFeatures
+from sanne.features.base import FeatureMap
+from sanne.features.cache import CachedFeatures
+from sanne.features.choose import fit_features, fit_transform_features
 from sanne.graph.graph import FloatArray, Graph
 from sanne.model.artifact import Artifact, versions
 from sanne.model.model import WalkModel
@@ -18,9 +19,6 @@ from sanne.train.distributed import joined_processes
 from sanne.train.loop import Run, train
 
 logger = logging.getLogger(__name__)
-
-# Maps whose vectors are kept. Others are cheap, or their last bits depend on which nodes are asked for together.
-_KEPT = ("tfidf", "doc2vec")
 
 # Called after every epoch with the model so far and the number of epochs done; may return a validation score.
 EpochHook = Callable[[Artifact, int], float | None]
@@ -51,7 +49,7 @@ def fit_model(
     started = time.perf_counter()
     with one_blas_thread():
         feature_map, features = _fit_features(graph, features_from, config, seed)
-    config = config.resolve_auto(has_attributes=feature_map.name != "structure")
+    config = config.resolve_auto(has_attributes=feature_map.reads != "nothing")
     logger.info("features: %s, %d columns", feature_map.name, feature_map.width)
     model = WalkModel(config, width=feature_map.width, num_nodes=graph.num_nodes, seed=seed)
     artifact = Artifact(config, seed, feature_map, model, graph.num_nodes, dict(record or {}))
@@ -92,4 +90,7 @@ def _fit_features(
     else:
         feature_map = fit_features(features_from, config.features, seed)
         rows = feature_map.transform(graph)
-    return (KeptFeatures(feature_map, graph, rows) if feature_map.name in _KEPT else feature_map), rows
+    if feature_map.costly:
+        feature_map = cached = CachedFeatures(feature_map)
+        cached.keep(graph, rows)
+    return feature_map, rows

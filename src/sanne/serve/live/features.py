@@ -8,7 +8,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from sanne.errors import InputError
-from sanne.features.choose import FeatureMap
+from sanne.features.base import FeatureMap
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.serve.engine.checks import Reads
 from sanne.serve.engine.nodes import NewNode, NodeId
