@@ -22,7 +22,8 @@ from sanne.datasets import named_classes
 from sanne.demo import Task, make_task
 from sanne.draw.plot import INK, NO_LABEL, PALETTE, PAPER, SOFT_INK, map_points
 from sanne.graph.graph import Graph
-from sanne.infer.embed import embed, largest_shares
+from sanne.infer.embed import embed
+from sanne.infer.read import largest_shares
 from sanne.model.artifact import Artifact
 from sanne.model.distil import ClusterDistillation, Teacher, restart_weights
 from sanne.model.encoder import EncoderLayer

@@ -58,7 +58,10 @@ class WalkConfig:
 class ModelConfig:
     """The walk transformer."""
 
-    dim: int = 128  # d: width of the encoder
+    # Size of a vector. 0: as the objective makes them; other sizes keep the main axes of the training nodes' vectors,
+    # columns in order of importance. With the objective `neighbours` it is always encoder_dim.
+    dim: int = 0
+    encoder_dim: int = 128  # d: width of the encoder
     num_layers: int = 2  # K
     num_heads: int = 8  # H
     ff_dim: int = 256
@@ -72,16 +75,17 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         _check_fields(self)
-        _require(self.dim >= 1, "dim must be at least 1")
+        _require(self.dim == 0 or 16 <= self.dim <= 4096, "dim must lie between 16 and 4096, or be 0")
+        _require(self.encoder_dim >= 1, "encoder_dim must be at least 1")
         _require(self.num_layers >= 1, "num_layers must be at least 1")
         _require(
-            self.num_heads >= 1 and self.dim % self.num_heads == 0,
-            f"dim ({self.dim}) must be a multiple of num_heads ({self.num_heads})",
+            self.num_heads >= 1 and self.encoder_dim % self.num_heads == 0,
+            f"encoder_dim ({self.encoder_dim}) must be a multiple of num_heads ({self.num_heads})",
         )
         _require(self.ff_dim >= 1, "ff_dim must be at least 1")
         _require(0 <= self.dropout < 1, "dropout must lie in [0, 1)")
         _require(self.position_scale >= 0, "position_scale cannot be negative")
-        _require_at_most(self, dim=2**15, num_layers=256, ff_dim=2**17)
+        _require_at_most(self, encoder_dim=2**15, num_layers=256, ff_dim=2**17)
         _require(self.attention or self.feed_forward, "attention and feed_forward cannot both be off")
 
 
@@ -377,7 +381,7 @@ _PAPER = Config().replace(
     features="doc2vec",
     walk_length=8,
     num_walks=128,
-    dim=128,
+    encoder_dim=128,
     num_layers=2,
     num_heads=8,
     ff_dim=1024,

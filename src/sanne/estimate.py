@@ -14,7 +14,8 @@ from sanne.device import peak_memory, torch_threads
 from sanne.features.base import FeatureMap
 from sanne.features.choose import fit_transform_features
 from sanne.graph.graph import FloatArray, Graph
-from sanne.infer.embed import WALKS_AT_ONCE, embed
+from sanne.infer.embed import embed
+from sanne.infer.read import WALKS_AT_ONCE
 from sanne.model.artifact import Artifact
 from sanne.model.model import WalkModel
 from sanne.train.distributed import Processes
@@ -134,7 +135,7 @@ def _bytes_of_fit(graph: Graph, model: WalkModel, width: int) -> int:
 def _bytes_of_embedding(graph: Graph, model: WalkModel, width: int, held: int) -> int:
     """Features of all nodes, the vectors of `held` ones, and one part of walks on its way through the encoder."""
     config = model.encoder.config
-    working = _LIBRARIES + 4 * WALKS_AT_ONCE * len(model.encoder.positions) * (8 * config.dim + config.ff_dim)
+    working = _LIBRARIES + 4 * WALKS_AT_ONCE * len(model.encoder.positions) * (8 * config.encoder_dim + config.ff_dim)
     return 4 * graph.num_nodes * width + 4 * held * model.vector_dim + working
 
 

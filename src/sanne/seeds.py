@@ -56,6 +56,7 @@ PURPOSES = {
     "dropout": 10,
     "plot": 11,
     "mean_assignment": 12,
+    "axes": 13,
 }
 
 

@@ -15,7 +15,7 @@ from sanne.estimator import SANNE
 from sanne.graph.graph import Graph
 
 SMALL: dict[str, Any] = {
-    "dim": 32,
+    "encoder_dim": 32,
     "num_heads": 2,
     "num_layers": 1,
     "ff_dim": 64,

@@ -138,7 +138,7 @@ DAMAGE: dict[str, Callable[[Path], Any]] = {
     "a setting of a later version": edit_header(lambda h: h["settings"]["walks"].update(teleport=0.1)),
     "a setting out of range": edit_header(lambda h: h["settings"]["walks"].update(walk_length=0)),
     "an infinite setting": edit_header(lambda h: h["settings"]["train"].update(epochs=float("inf"))),
-    "another width": edit_header(lambda h: h["settings"]["model"].update(dim=32)),
+    "another width": edit_header(lambda h: h["settings"]["model"].update(encoder_dim=32)),
     "another depth": edit_header(lambda h: h["settings"]["model"].update(num_layers=2)),
     "no seed": edit_header(lambda h: h.pop("seed")),
     "a seed below zero": edit_header(lambda h: h.update(seed=-1)),

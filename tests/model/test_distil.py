@@ -189,7 +189,7 @@ def test_a_node_without_features_or_neighbours_has_an_even_target() -> None:
 
 @pytest.mark.parametrize("dim", [12, 16])  # 12: the width of the features; 16: a learned projection comes first
 def test_the_start_reads_a_walk_as_the_teacher_would_read_its_weighted_mean(dim: int) -> None:
-    model, objective, config = student(dim=dim)
+    model, objective, config = student(encoder_dim=dim)
     objective.teacher = Teacher(GRAPH.adjacency(), FEATURES, config.objective, seed=0)
     features, drawn = batch(config)
     cold = objective.loss(model.encoder, features, drawn).item()

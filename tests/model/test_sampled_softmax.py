@@ -19,7 +19,7 @@ from sanne.walks.sample import WalkSampler
 
 
 def objective(num_nodes: int = 20, dim: int = 5, seed: int = 0, **settings: Any) -> NeighbourSoftmax:
-    config = Config().replace(objective="neighbours", dim=dim, num_heads=1, **settings)
+    config = Config().replace(objective="neighbours", encoder_dim=dim, num_heads=1, **settings)
     made = NeighbourSoftmax(config, width=dim, num_nodes=num_nodes, seed=seed)
     with torch.no_grad():
         made.table.mul_(5)

@@ -30,7 +30,7 @@ def bench_train(recipe: str, num_nodes: int, settings: dict[str, Any] | None = N
     """
     config = recipe_config(recipe).replace(**{"features": "numeric", **(settings or {})})
     machine = describe_machine()
-    graph = featured_graph(num_nodes, 10 * num_nodes, config.model.dim)
+    graph = featured_graph(num_nodes, 10 * num_nodes, config.model.encoder_dim)
     forward = forward_shapes(config, config.train.batch_size)
     shapes = forward + backward_shapes(forward)
     positions = config.train.batch_size * config.walks.walk_length

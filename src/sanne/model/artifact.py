@@ -152,6 +152,7 @@ def _model_of_shapes(header: dict[str, Any], config: Config, features: Any, shap
     feature_map = restore_features(features["name"], features["state"], stand_ins)
     _check_sizes(config, _under("model/", shapes), feature_map.width, header["num_nodes"])
     model = WalkModel(config, width=feature_map.width, num_nodes=header["num_nodes"], seed=header["seed"])
+    model.allocate_axes()
     expected = {f"features/{name}": array.shape for name, array in feature_map.state()[1].items()}
     expected |= {f"model/{name}": tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     check_shapes(shapes, expected)
@@ -173,7 +174,7 @@ def _blamed_on(path: Path) -> Iterator[None]:
 
 def _check_sizes(config: Config, shapes: Shapes, width: int, num_nodes: int) -> None:
     """The largest tensors must have the sizes that the settings give, before memory is taken for such a model."""
-    dim, last = config.model.dim, f"encoder.layers.{config.model.num_layers - 1}"
+    dim, last = config.model.encoder_dim, f"encoder.layers.{config.model.num_layers - 1}"
     expected: dict[str, tuple[int, ...]] = {}
     if config.model.attention:
         expected[f"{last}.attention.combine.weight"] = (dim, dim)

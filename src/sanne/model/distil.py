@@ -103,7 +103,7 @@ class ClusterDistillation(Objective):
         columns = width if all_columns else min(settings.appended_dim, self.num_assigned)
         self.vector_dim = self.num_assigned + (columns if self.append_features else 0)
         self.centres = nn.Parameter(torch.zeros(self.num_assigned, width))
-        self.correction = nn.Linear(config.model.dim, self.num_assigned)
+        self.correction = nn.Linear(config.model.encoder_dim, self.num_assigned)
         nn.init.zeros_(self.correction.weight)
         nn.init.zeros_(self.correction.bias)
         weights = restart_weights(config.walks.walk_length, settings.restart)

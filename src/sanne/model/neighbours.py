@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sanne.config import Config
+from sanne.errors import InputError
 from sanne.graph.graph import Adjacency, FloatArray, IntArray
 from sanne.model.encoder import WalkEncoder
 from sanne.model.objective import Objective, register_objective
@@ -26,16 +27,26 @@ class NeighbourSoftmax(Objective):
 
     def __init__(self, config: Config, *, width: int, num_nodes: int, seed: int) -> None:
         super().__init__(config, width=width, num_nodes=num_nodes, seed=seed)
-        self.vector_dim = dim = config.model.dim
+        self.vector_dim = dim = config.model.encoder_dim
         bound = math.sqrt(6.0 / (num_nodes + dim))  # Xavier over (V, d), as the authors start it
         start = torch.empty(num_nodes, dim)
         start.uniform_(-bound, bound, generator=torch_stream(seed, "initialise", 1))
         self.table = nn.Parameter(start)
 
     @classmethod
+    def check(cls, config: Config) -> None:
+        """A vector has the width of the encoder."""
+        dim, width = config.model.dim, config.model.encoder_dim
+        if dim not in (0, width):
+            raise InputError(
+                f"with objective='neighbours' vectors have the encoder's width, so dim ({dim}) must equal encoder_dim "
+                f"({width}): set both, or leave dim at 0"
+            )
+
+    @classmethod
     def expected_shapes(cls, config: Config, width: int, num_nodes: int) -> Shapes:
         """The table."""
-        return {"table": (num_nodes, config.model.dim)}
+        return {"table": (num_nodes, config.model.encoder_dim)}
 
     def sparse_table(self) -> nn.Parameter:
         """The table: a step touches few of its rows."""

@@ -5,6 +5,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from sanne.config import Config
 from sanne.device import choose_device, one_blas_thread
 from sanne.errors import InputError
@@ -12,13 +14,17 @@ from sanne.features.base import FeatureMap
 from sanne.features.cache import CachedFeatures
 from sanne.features.choose import fit_features, fit_transform_features
 from sanne.graph.graph import FloatArray, Graph
+from sanne.infer.embed import embed
 from sanne.model.artifact import Artifact, versions
 from sanne.model.model import WalkModel
 from sanne.model.objective import objective_kind
+from sanne.seeds import numpy_stream
 from sanne.train.distributed import joined_processes
 from sanne.train.loop import Run, train
 
 logger = logging.getLogger(__name__)
+
+_AXES_SAMPLE = 20_000  # nodes whose vectors decide the axes that all are reduced to
 
 # Called after every epoch with the model so far and the number of epochs done; may return a validation score.
 EpochHook = Callable[[Artifact, int], float | None]
@@ -66,6 +72,9 @@ def fit_model(
     adjacency = graph.adjacency(config.walks.direction)
     with joined_processes(choose_device(config.train.device)) as processes:
         progress = train(model, adjacency, features, config, seed, call_hook if on_epoch else None, run, processes)
+    if model.reduced_dim:
+        sample = numpy_stream(seed, "axes").permutation(graph.num_nodes)[:_AXES_SAMPLE]
+        model.fit_axes(embed(artifact, graph, graph.node_ids[np.sort(sample)], progress=False).vectors)
     artifact.record.update(
         data={
             "nodes": graph.num_nodes,

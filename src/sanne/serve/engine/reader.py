@@ -9,7 +9,7 @@ import torch
 
 from sanne.device import torch_threads
 from sanne.graph.graph import FloatArray, IntArray
-from sanne.infer.embed import WALKS_AT_ONCE, largest_shares, standard_error
+from sanne.infer.read import WALKS_AT_ONCE, largest_shares, read_walks
 from sanne.model.artifact import Artifact
 from sanne.serve.live.features import LiveFeatures
 from sanne.serve.live.graph import LiveGraph, guest_arcs
@@ -92,8 +92,7 @@ class Reader:
         walks = self._graph.walks(starts, groups, keys, num_walks, guests.arcs)
         read, degrees = map(torch.from_numpy, self._rows(walks, np.repeat(groups, num_walks), guests))
         with torch_threads(self._threads, len(walks) * self._walk_length), torch.inference_mode():
-            per_walk = self._model(read, degrees).view(count, num_walks, -1)  # (nodes, Z, dim)
-            vectors, spread = per_walk.mean(dim=1).numpy(), standard_error(per_walk).numpy()
+            vectors, spread = read_walks(self._model, read, degrees, num_walks)
             explained = np.flatnonzero([node.explain > 0 for node in asked])
             contributions: list[Contribution | None] = [None] * count
             if len(explained):
