@@ -25,7 +25,7 @@ from sanne.model.model import WalkModel
 from sanne.model.objective import objective_kind
 from sanne.model.safe_files import Shapes, check_shapes, digest_of, read_tensors, require_regular, tensor_shapes
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 VECTORS = "vectors.parquet"  # the vectors of the training nodes, written by the estimator
 _FILES = ("model.safetensors", "features.json", VECTORS)
 _LARGEST_CONFIG = 64 * 2**20  # bytes
@@ -110,7 +110,7 @@ def check_model_target(folder: str | Path) -> Path:
         raise InputError(f"{folder}: there are other files in this folder ({foreign[0]}); choose an empty or a new one")
     if names:
         try:
-            _read_header(target)
+            _read_header(target, older=True)
         except ModelFolderError as error:
             raise InputError(f"{error}; {folder} is not replaced: choose an empty or a new folder") from None
     return target
@@ -122,7 +122,7 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: metadata.version(name) for name in names}}
 
 
-def _read_header(place: Path) -> dict[str, Any]:
+def _read_header(place: Path, *, older: bool = False) -> dict[str, Any]:
     if not place.is_dir():
         raise ModelFolderError(f"{place}: no such model folder; make one with sanne fit SOURCE --out {place}")
     _check_regular(place / "config.json")
@@ -138,6 +138,10 @@ def _read_header(place: Path) -> dict[str, Any]:
     if not isinstance(version, int) or version > FORMAT_VERSION:
         raise ModelFolderError(
             f"{place}: written by a newer sanne (format {version}, this one reads {FORMAT_VERSION}): upgrade sanne"
+        )
+    if version < FORMAT_VERSION and not older:
+        raise ModelFolderError(
+            f"{place}: written by an older sanne (format {version}, this one reads {FORMAT_VERSION}): fit again"
         )
     expected = {"seed": int, "num_nodes": int, "settings": dict, "record": dict, "sha256": dict}
     for name, kind in expected.items():
