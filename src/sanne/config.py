@@ -2,12 +2,11 @@
 
 import dataclasses
 import difflib
-import math
-import types
 import typing
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self, get_args, get_origin
+from typing import Any, Literal, Self
 
+from sanne.checked import check_fields, convert, require, require_at_most
 from sanne.errors import InputError
 
 Normalisation = Literal["none", "l2", "squash"]
@@ -25,13 +24,13 @@ class FeatureConfig:
     feature_scale: float = 1.0  # length of a feature vector (Doc2Vec keeps its own)
 
     def __post_init__(self) -> None:
-        _check_fields(self)
-        _require(self.feature_dim >= 1, "feature_dim must be at least 1")
-        _require(0 <= self.idf_power <= 2, "idf_power must lie between 0 and 2")
-        _require(self.max_words >= 1, "max_words must be at least 1")
-        _require(self.doc2vec_epochs >= 1, "doc2vec_epochs must be at least 1")
-        _require(self.feature_scale > 0, "feature_scale must be positive")
-        _require_at_most(self, feature_dim=2**16)
+        check_fields(self)
+        require(self.feature_dim >= 1, "feature_dim must be at least 1")
+        require(0 <= self.idf_power <= 2, "idf_power must lie between 0 and 2")
+        require(self.max_words >= 1, "max_words must be at least 1")
+        require(self.doc2vec_epochs >= 1, "doc2vec_epochs must be at least 1")
+        require(self.feature_scale > 0, "feature_scale must be positive")
+        require_at_most(self, feature_dim=2**16)
 
 
 @dataclass(frozen=True)
@@ -46,12 +45,12 @@ class WalkConfig:
     q: float = 1.0
 
     def __post_init__(self) -> None:
-        _check_fields(self)
-        _require(self.walk_length >= 1, "walk_length counts nodes, the start included: at least 1")
-        _require(self.num_walks >= 1, "num_walks must be at least 1")
-        _require_at_most(self, walk_length=1024)  # attention grows with its square
+        check_fields(self)
+        require(self.walk_length >= 1, "walk_length counts nodes, the start included: at least 1")
+        require(self.num_walks >= 1, "num_walks must be at least 1")
+        require_at_most(self, walk_length=1024)  # attention grows with its square
         for name in ("p", "q"):  # beyond this, nearly every proposed step would be rejected
-            _require(0.001 <= getattr(self, name) <= 1000, f"{name} must lie between 0.001 and 1000")
+            require(0.001 <= getattr(self, name) <= 1000, f"{name} must lie between 0.001 and 1000")
 
 
 @dataclass(frozen=True)
@@ -74,19 +73,19 @@ class ModelConfig:
     feed_forward: bool = True  # False: the paper's ablation without the feed-forward sub-layer
 
     def __post_init__(self) -> None:
-        _check_fields(self)
-        _require(self.dim == 0 or 16 <= self.dim <= 4096, "dim must lie between 16 and 4096, or be 0")
-        _require(self.encoder_dim >= 1, "encoder_dim must be at least 1")
-        _require(self.num_layers >= 1, "num_layers must be at least 1")
-        _require(
+        check_fields(self)
+        require(self.dim == 0 or 16 <= self.dim <= 4096, "dim must lie between 16 and 4096, or be 0")
+        require(self.encoder_dim >= 1, "encoder_dim must be at least 1")
+        require(self.num_layers >= 1, "num_layers must be at least 1")
+        require(
             self.num_heads >= 1 and self.encoder_dim % self.num_heads == 0,
             f"encoder_dim ({self.encoder_dim}) must be a multiple of num_heads ({self.num_heads})",
         )
-        _require(self.ff_dim >= 1, "ff_dim must be at least 1")
-        _require(0 <= self.dropout < 1, "dropout must lie in [0, 1)")
-        _require(self.position_scale >= 0, "position_scale cannot be negative")
-        _require_at_most(self, encoder_dim=2**15, num_layers=256, ff_dim=2**17)
-        _require(self.attention or self.feed_forward, "attention and feed_forward cannot both be off")
+        require(self.ff_dim >= 1, "ff_dim must be at least 1")
+        require(0 <= self.dropout < 1, "dropout must lie in [0, 1)")
+        require(self.position_scale >= 0, "position_scale cannot be negative")
+        require_at_most(self, encoder_dim=2**15, num_layers=256, ff_dim=2**17)
+        require(self.attention or self.feed_forward, "attention and feed_forward cannot both be off")
 
 
 @dataclass(frozen=True)
@@ -121,32 +120,32 @@ class ObjectiveConfig:
     appended_dim: int = 128  # how many numbers of them, at most: along the main axes of the clusters' centres
 
     def __post_init__(self) -> None:
-        _check_fields(self)
+        check_fields(self)
         for name in ("num_targets", "num_negatives", "cluster_seeds", "appended_dim"):
-            _require(getattr(self, name) >= 1, f"{name} must be at least 1")
-        _require(self.smoothing_steps >= 0, "smoothing_steps cannot be negative")
-        _require(0 < self.appended_scale <= 1000, "appended_scale must lie in (0, 1000]")
-        _require(
+            require(getattr(self, name) >= 1, f"{name} must be at least 1")
+        require(self.smoothing_steps >= 0, "smoothing_steps cannot be negative")
+        require(0 < self.appended_scale <= 1000, "appended_scale must lie in (0, 1000]")
+        require(
             len(self.smoothing_alphas) > 0 and all(0 < alpha <= 1 for alpha in self.smoothing_alphas),
             "smoothing_alphas must lie in (0, 1]",
         )
-        _require(
+        require(
             len(self.cluster_sizes) > 0 and all(size >= 2 for size in self.cluster_sizes),
             "cluster_sizes must be 2 or more",
         )
-        _require_at_most(
+        require_at_most(
             self, num_targets=2**15, num_negatives=2**24, smoothing_steps=10_000, cluster_seeds=1024, appended_dim=2**15
         )
-        _require(len(self.smoothing_alphas) <= 64, "smoothing_alphas can be 64 at most")
+        require(len(self.smoothing_alphas) <= 64, "smoothing_alphas can be 64 at most")
         runs = self.cluster_seeds * len(self.smoothing_alphas)
-        _require(
+        require(
             len(self.cluster_sizes) <= 1024 and runs * sum(self.cluster_sizes) <= 2**18,
             f"cluster_sizes, cluster_seeds and smoothing_alphas give more than {2**18} clusters",
         )
-        _require(self.sharpness > 0, "sharpness must be positive")
-        _require(0 <= self.mask_rate < 1, "mask_rate must lie in [0, 1)")
-        _require(0 <= self.restart < 1, "restart must lie in [0, 1)")
-        _require(0 <= self.degree_power <= 2, "degree_power must lie between 0 and 2")
+        require(self.sharpness > 0, "sharpness must be positive")
+        require(0 <= self.mask_rate < 1, "mask_rate must lie in [0, 1)")
+        require(0 <= self.restart < 1, "restart must lie in [0, 1)")
+        require(0 <= self.degree_power <= 2, "degree_power must lie between 0 and 2")
 
 
 @dataclass(frozen=True)
@@ -166,13 +165,13 @@ class TrainConfig:
     threads: int = 0  # 0: chosen by the size of a batch
 
     def __post_init__(self) -> None:
-        _check_fields(self)
+        check_fields(self)
         for name in ("epochs", "batch_size"):
-            _require(getattr(self, name) >= 1, f"{name} must be at least 1")
+            require(getattr(self, name) >= 1, f"{name} must be at least 1")
         for name in ("steps_per_epoch", "gradient_clip", "patience", "threads"):
-            _require(getattr(self, name) >= 0, f"{name} cannot be negative")
+            require(getattr(self, name) >= 0, f"{name} cannot be negative")
         for name in ("learning_rate", "table_learning_rate"):
-            _require(getattr(self, name) > 0, f"{name} must be positive")
+            require(getattr(self, name) > 0, f"{name} must be positive")
 
 
 @dataclass(frozen=True)
@@ -182,64 +181,9 @@ class InferConfig:
     num_inference_walks: int = 64  # Z
 
     def __post_init__(self) -> None:
-        _check_fields(self)
-        _require(self.num_inference_walks >= 1, "num_inference_walks must be at least 1")
-        _require_at_most(self, num_inference_walks=2**16)
-
-
-@dataclass(frozen=True)
-class BuildConfig:
-    """How a graph folder is built from files; no part of a model."""
-
-    memory: int = 4 * 2**30  # bytes, the interpreter included
-    smallest_memory: int = 2**30
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-        _require(
-            self.memory >= self.smallest_memory,
-            f"memory must be at least {self.smallest_memory / 2**30:g} GiB, not {self.memory:,} bytes",
-        )
-
-
-@dataclass(frozen=True)
-class ServeConfig:
-    """What the server takes and gives at most; no part of a model."""
-
-    # one request
-    max_nodes: int = 256  # of an embedding or an addition; edges count as nodes do
-    max_links: int = 10_000  # of one node
-    max_similar: int = 1000  # nearest nodes, and nodes named as an explanation
-    max_body_bytes: int = 2 * 2**20  # reading so much JSON takes some 40 ms, in which nobody else is answered
-    max_json_depth: int = 16
-    body_seconds: float = 10.0  # until a body must be whole
-    # all requests together
-    max_batch_nodes: int = 64  # computed together
-    max_queue_nodes: int = 256  # waiting; more are answered 429 ...
-    max_queue_seconds: float = 2.0  # ... as are those who would wait longer than this, on a slow machine
-    max_refusals: int = 200  # answered 429 in a second; what is beyond waits for its turn, a second at most
-    max_open_bodies: int = 256
-    max_open_bytes: int = 64 * 2**20  # held by bodies that are not yet whole
-    # connections
-    max_connections: int = 2000
-    max_header_bytes: int = 32 * 2**10
-    header_seconds: float = 10.0  # until a request's head must be whole
-    keep_alive_seconds: float = 15.0  # until an idle connection is closed
-    linger_seconds: float = 2.0  # how long a refused body is still read and thrown away
-    shutdown_seconds: float = 30.0  # for finishing what was accepted
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-        for name in typing.get_type_hints(type(self)):
-            _require(getattr(self, name) > 0, f"{name} must be positive, not {getattr(self, name)}")
-
-    @classmethod
-    def of(cls, settings: dict[str, Any]) -> Self:
-        """The defaults with some limits changed; values may be strings, as a command line gives them."""
-        kinds = typing.get_type_hints(cls)
-        if unknown := sorted(set(settings) - set(kinds)):
-            raise InputError(f"unknown limit {unknown[0]!r}: the server's limits are {', '.join(kinds)}")
-        return cls(**{name: _convert(name, value, kinds[name]) for name, value in settings.items()})
+        check_fields(self)
+        require(self.num_inference_walks >= 1, "num_inference_walks must be at least 1")
+        require_at_most(self, num_inference_walks=2**16)
 
 
 @dataclass(frozen=True)
@@ -258,7 +202,7 @@ class Config:
         sections: dict[str, dict[str, Any]] = {}
         for name, value in settings.items():
             section, kind = _owner(name)
-            sections.setdefault(section, {})[name] = _convert(name, value, kind)
+            sections.setdefault(section, {})[name] = convert(name, value, kind)
         changed = {
             section: dataclasses.replace(getattr(self, section), **values) for section, values in sections.items()
         }
@@ -311,67 +255,6 @@ def _owner(name: str) -> tuple[str, Any]:
     close = difflib.get_close_matches(name, setting_names(), n=1)
     hint = f": did you mean {close[0]!r}?" if close else f"; the settings are {', '.join(setting_names())}"
     raise InputError(f"unknown setting {name!r}{hint}")
-
-
-def _convert(name: str, value: Any, kind: Any) -> Any:
-    """Turn a value (perhaps a string, or a list from JSON) into the type of its field."""
-    try:
-        if get_origin(kind) is tuple:
-            item = get_args(kind)[0]
-            parts = value.split(",") if isinstance(value, str) else value
-            parts = [parts] if isinstance(parts, int | float) else parts
-            return tuple(_convert(name, part, item) for part in parts)
-        if kind is bool and isinstance(value, str):
-            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[value.lower()]
-        if kind is int and isinstance(value, float) and value != int(value):
-            raise ValueError
-        if kind in (int, float) and not isinstance(value, bool):
-            return kind(value)
-    except (KeyError, TypeError, ValueError, OverflowError):
-        raise InputError(f"setting {name!r}: {value!r} is not {_type_name(kind)}") from None
-    return value
-
-
-def _check_fields(config: Any) -> None:
-    """Refuse values of the wrong type before anything else looks at them."""
-    for name, kind in typing.get_type_hints(type(config)).items():
-        value = getattr(config, name)
-        if not _fits(value, kind):
-            raise InputError(f"setting {name!r}: {value!r} is not {_type_name(kind)}")
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    origin = get_origin(kind)
-    if origin is Literal:
-        return value in get_args(kind)
-    if origin is tuple:
-        return isinstance(value, tuple) and all(_fits(item, get_args(kind)[0]) for item in value)
-    if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, kind)
-
-
-def _type_name(kind: Any) -> str:
-    if get_origin(kind) is Literal:
-        return "one of " + ", ".join(repr(option) for option in get_args(kind))
-    if get_origin(kind) is tuple:
-        return f"a list of {_type_name(get_args(kind)[0])} values"
-    names = {int: "a whole number", float: "a finite number", bool: "true or false", str: "text"}
-    return names.get(kind, str(kind)) if not isinstance(kind, types.UnionType) else str(kind)
-
-
-def _require_at_most(config: Any, **largest: int) -> None:
-    """Refuse sizes that no machine has memory for, as a slip of the finger or a hostile file may give them."""
-    for name, limit in largest.items():
-        value = getattr(config, name)
-        _require(value <= limit, f"{name} can be {limit} at most, not {value}")
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise InputError(message)
 
 
 # `paper`: section 4 of the paper. What it leaves out and is added here is listed in docs/recipes.md.

@@ -33,8 +33,8 @@ from sanne.cli.options import (
 )
 from sanne.cli.research import add_research
 from sanne.cli.serve import serve
-from sanne.config import BuildConfig
 from sanne.errors import InputError, SanneError
+from sanne.graph.folder.limits import BuildLimits
 from sanne.interrupts import raise_if_interrupted, remembered_interrupts, was_interrupted
 
 app = typer.Typer(
@@ -66,13 +66,13 @@ def build(
     directed: Directed = False,
     memory: Annotated[
         str, typer.Option(help="Memory to stay within, as 4GB or 1.5GiB.")
-    ] = f"{BuildConfig().memory / 2**30:g}GiB",
+    ] = f"{BuildLimits().memory / 2**30:g}GiB",
     as_json: Json = False,
 ) -> None:
     """Turn edge files, however large, into a graph folder that every command reads without loading it."""
     from sanne.graph.folder.build import build_graph, parse_size
 
-    config = BuildConfig(memory=parse_size(memory))
+    config = BuildLimits(memory=parse_size(memory))
     started = time.perf_counter()
     graph = build_graph(
         edges, out, node_table=node_table, text=text, features=features, label=label, directed=directed, config=config

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from sanne.cli.options import Json, KnownText, ModelFolder, NodeTable, notes, parse_settings, plain, print_json
-from sanne.config import ServeConfig
 from sanne.errors import InputError, MissingExtraError
+from sanne.serve.limits import ServeLimits
 
 TOKEN = "SANNE_TOKEN"
 _EXAMPLE_IDS = 10  # nodes of which the description of the API may speak
@@ -52,7 +52,7 @@ def serve(
     from sanne.serve.engine.engine import Engine
     from sanne.source import ModelSource
 
-    config = ServeConfig.of(parse_settings(limits) or {})
+    config = ServeLimits.of(parse_settings(limits) or {})
     token = _token()
     listener = bind(host, port)
     context.call_on_close(listener.close)

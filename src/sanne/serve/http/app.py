@@ -10,7 +10,6 @@ from typing import Annotated, Any
 import numpy as np
 from fastapi import APIRouter, Body, FastAPI, Path, Query, Response
 
-from sanne.config import ServeConfig
 from sanne.errors import FieldError
 from sanne.serve.engine.engine import Engine
 from sanne.serve.engine.nodes import Answer, NewNode
@@ -41,6 +40,7 @@ from sanne.serve.http.schemas import (
     SimilarQuery,
 )
 from sanne.serve.http.work import Described, Work, known_json, node_json, nodes_json, similar_json, to_json
+from sanne.serve.limits import ServeLimits
 
 FREE_PATHS = ("/healthz", "/readyz", *pages.PATHS)  # need no token
 _READS_WAITING = 256
@@ -51,7 +51,7 @@ PathId = Annotated[str, Path(description="A node's id.", min_length=1, json_sche
 class Api:
     """What the routes share, and the routes themselves."""
 
-    def __init__(self, engine: Engine, config: ServeConfig, known_ids: Sequence[Any] = ()) -> None:
+    def __init__(self, engine: Engine, config: ServeLimits, known_ids: Sequence[Any] = ()) -> None:
         self.engine = engine
         self.config = config
         self.known_ids = known_ids
@@ -224,7 +224,7 @@ class Api:
 
 def make_app(
     engine: Engine,
-    config: ServeConfig | None = None,
+    config: ServeLimits | None = None,
     *,
     token: str | None = None,
     hosts: Sequence[str] | None = None,
@@ -235,7 +235,7 @@ def make_app(
     `app.state.api` has the queue and the counters. With a token, only FREE_PATHS answer without it. With `hosts`,
     only requests that call the server by one of these names are answered.
     """
-    config = config or ServeConfig()
+    config = config or ServeLimits()
     api = Api(engine, config, known_ids)
 
     @asynccontextmanager

@@ -8,15 +8,15 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from sanne.config import ServeConfig
 from sanne.serve.http.errors import Refusal, body_too_large
+from sanne.serve.limits import ServeLimits
 
 _FULL = Refusal(503, "too_many_connections", "too many connections are open: try again later", retry_after=1)
 _LINGER_BODIES = 4  # times the largest body is what is thrown away of one that was refused
 _BAD = Refusal(400, "bad_http", "this is not HTTP/1.1 as the server understands it")
 
 
-def limited_protocol(config: ServeConfig) -> type[asyncio.Protocol]:
+def limited_protocol(config: ServeLimits) -> type[asyncio.Protocol]:
     """uvicorn's protocol for one connection, with limits."""
 
     class LimitedProtocol(_LimitedProtocol):
@@ -26,7 +26,7 @@ def limited_protocol(config: ServeConfig) -> type[asyncio.Protocol]:
 
 
 class _LimitedProtocol(HttpToolsProtocol):
-    limits: ServeConfig
+    limits: ServeLimits
     _timer: asyncio.TimerHandle | None = None
     _head_bytes = 0
     _in_head = True  # until a request's head is whole, and again after its body
