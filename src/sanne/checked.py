@@ -1,5 +1,6 @@
 """Dataclasses of settings whose values are checked, and converted from the strings that a command line gives."""
 
+import dataclasses
 import math
 import typing
 from typing import Any, Literal, get_args, get_origin
@@ -26,12 +27,35 @@ def convert(name: str, value: Any, kind: Any) -> Any:
     return value
 
 
-def check_fields(config: Any) -> None:
-    """Refuse values of the wrong type before anything else looks at them."""
-    for name, kind in typing.get_type_hints(type(config)).items():
-        value = getattr(config, name)
-        if not _fits(value, kind):
-            raise InputError(f"setting {name!r}: {value!r} is not {_type_name(kind)}")
+def within(
+    default: Any, low: float = -math.inf, high: float = math.inf, *, above: float = -math.inf, below: float = math.inf
+) -> Any:
+    """A field with a default and a range; for a tuple, the range of its items.
+
+    Upper limits also keep out sizes that no machine has memory for, as a typing error or a hostile file may give them.
+    """
+    return dataclasses.field(default=default, metadata={"range": (low, high, above, below)})
+
+
+class Checked:
+    """Base of frozen dataclasses: types and ranges of the fields are checked when one is built."""
+
+    def __post_init__(self) -> None:
+        kinds = typing.get_type_hints(type(self))
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if not _fits(value, kinds[field.name]):
+                raise InputError(f"setting {field.name!r}: {value!r} is not {_type_name(kinds[field.name])}")
+            if "range" in field.metadata:
+                for item in value if isinstance(value, tuple) else (value,):
+                    _check_range(field.name, item, *field.metadata["range"])
+
+
+def _check_range(name: str, value: float, low: float, high: float, above: float, below: float) -> None:
+    limits = {f"at least {low}": value >= low, f"at most {high}": value <= high}
+    limits |= {f"greater than {above}": value > above, f"less than {below}": value < below}
+    for limit, holds in limits.items():
+        require(holds, f"{name} must be {limit}, not {value}")
 
 
 def _fits(value: Any, kind: Any) -> bool:
@@ -54,13 +78,6 @@ def _type_name(kind: Any) -> str:
         return f"a list of {_type_name(get_args(kind)[0])} values"
     names = {int: "a whole number", float: "a finite number", bool: "true or false", str: "text"}
     return names.get(kind, str(kind))
-
-
-def require_at_most(config: Any, **largest: int) -> None:
-    """Refuse sizes that no machine has memory for, as a slip of the finger or a hostile file may give them."""
-    for name, limit in largest.items():
-        value = getattr(config, name)
-        require(value <= limit, f"{name} can be {limit} at most, not {value}")
 
 
 def require(condition: bool, message: str) -> None:

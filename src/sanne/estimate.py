@@ -1,4 +1,4 @@
-"""What a fit or an embedding will take on this machine: seconds by stage from short probes, and peak memory."""
+"""Estimates of a fit or an embedding on this machine: seconds by stage from short probes, and peak memory."""
 
 import time
 from collections.abc import Callable
@@ -47,7 +47,7 @@ class Estimate:
 
 
 def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
-    """Try every stage of a fit on a part of the work, and scale it up to the whole."""
+    """Time every stage of a fit on a part of the work, and scale it up."""
     before = peak_memory()
     feature_map, feature_seconds = _probe_features(graph, config, seed)
     config = config.resolve_auto(has_attributes=feature_map.reads != "nothing")

@@ -37,11 +37,9 @@ class CachedFeatures(FeatureMap):
         return rows if nodes is None else rows[nodes]
 
     def rows_stay_on_disk(self, graph: Graph) -> bool:
-        """As the map itself."""
         return self._map.rows_stay_on_disk(graph)
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-        """As the map itself."""
         return self._map.state()
 
     @classmethod

@@ -64,7 +64,6 @@ class Doc2VecMap(WordMap):
         return vectors
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-        """What must be saved: a JSON part and an array part."""
         description = {
             "vocabulary": self._vocabulary,
             "epochs": self._epochs,
@@ -75,7 +74,6 @@ class Doc2VecMap(WordMap):
 
     @classmethod
     def from_state(cls, description: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:
-        """The reverse of `state`."""
         return cls(
             description["vocabulary"],
             arrays["frequency"],

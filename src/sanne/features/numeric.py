@@ -49,7 +49,6 @@ class Standardised(FeatureMap):
         return cls(values.mean(axis=0).astype(np.float32), scale.astype(np.float32))
 
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
-        """Vectors of some nodes (all by default), (count, width)."""
         values = _numbers(graph, nodes)
         if values.shape[1] != self.width:
             raise InputError(
@@ -59,19 +58,17 @@ class Standardised(FeatureMap):
         with np.errstate(over="ignore", invalid="ignore"):
             result: FloatArray = ((values - self._mean) * self._scale).astype(np.float32)
         fine = (np.abs(result) < _FARTHEST).all(axis=1)
-        if not fine.all():  # the difference of two large numbers may be more than single precision holds
+        if not fine.all():  # the difference of two large numbers may overflow single precision
             exact = (values[~fine].astype(np.float64) - self._mean) * self._scale
             result[~fine] = np.clip(exact, -_FARTHEST, _FARTHEST)
             _check_range(graph, nodes, np.asarray((np.abs(result) < _FARTHEST).all(axis=1)))
         return result
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-        """What must be saved: a JSON part and an array part."""
         return {}, {"mean": self._mean, "scale": self._scale}
 
     @classmethod
     def from_state(cls, description: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:
-        """The reverse of `state`."""
         return cls(arrays["mean"], arrays["scale"])
 
 

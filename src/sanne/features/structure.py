@@ -58,7 +58,6 @@ class StructureMap(FeatureMap):
         return cls(known, idf, components, walks, config.feature_scale)
 
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
-        """Vectors of some nodes (all by default), (count, width)."""
         links, known = _links(graph, nodes), _to_known(graph, self._known)
         words = (_with_itself(links, nodes) @ known).tocsr()
         share = self._scale * 0.5**0.5
@@ -66,7 +65,6 @@ class StructureMap(FeatureMap):
         return np.concatenate([near, np.float32(share) * self._walks.transform((links @ known).tocsr())], axis=1)
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-        """What must be saved: a JSON part and an array part."""
         walks, parts = self._walks.state()
         description = {"known_ids": self._known.to_pylist(), "feature_scale": self._scale, "walks": walks}
         arrays = {"idf": self._idf, "components": self._components}
@@ -74,7 +72,6 @@ class StructureMap(FeatureMap):
 
     @classmethod
     def from_state(cls, description: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:
-        """The reverse of `state`."""
         parts = {name.removeprefix("walks/"): part for name, part in arrays.items() if name.startswith("walks/")}
         jump = checked_factor(description["walks"]["jump"])
         walks = WalkProfile.from_state({"jump": jump}, parts)

@@ -51,7 +51,6 @@ class WordMap(FeatureMap):
         return fitted, fitted._vectors(counts)
 
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
-        """Vectors of some nodes (all by default), (count, width)."""
         counts = word_counts(graph, nodes, self._counter)
         if counts.shape[1] != self._num_words:
             raise InputError(
@@ -96,13 +95,11 @@ class TfidfSVD(WordMap):
         return project(counts, self._idf, self._components, self._scale, self._whole)
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-        """What must be saved: a JSON part and an array part."""
         description = {"vocabulary": self._vocabulary, "feature_scale": self._scale, "whole": self._whole}
         return description, {"idf": self._idf, "components": self._components}
 
     @classmethod
     def from_state(cls, description: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:
-        """The reverse of `state`."""
         return cls(
             arrays["idf"],
             arrays["components"],
@@ -136,7 +133,7 @@ def count_words(texts: Iterable[str], max_words: int) -> tuple[list[str], Any]:
 
 
 def word_counter(vocabulary: list[str] | None) -> Any:
-    """What counts the words of a vocabulary; None for None. It is costly to make and cheap to use."""
+    """Counts the words of a vocabulary; None for None. Costly to create, cheap to use."""
     return None if vocabulary is None else CountVectorizer(analyzer=words, vocabulary=vocabulary)
 
 
@@ -150,7 +147,7 @@ def word_counts(graph: Graph, nodes: IntArray | None, counter: Any) -> Any:
     if graph.features is None:
         raise InputError("the model reads node features, but this graph has none: give its node table")
     counts = sp.csr_matrix(graph.features if nodes is None else graph.features[nodes], dtype=np.float32, copy=True)
-    counts.eliminate_zeros()  # a stored zero is no word
+    counts.eliminate_zeros()  # a stored zero is not a word
     check_finite(graph, nodes, np.isfinite(np.asarray(counts.sum(axis=1)).ravel()))
     if counts.nnz and counts.data.min() < 0:
         row = int(np.searchsorted(counts.indptr, np.argmin(counts.data), side="right")) - 1

@@ -21,7 +21,7 @@ Explanation = list[tuple[Any, float]]  # (node id, share of the vector), largest
 
 @dataclass(frozen=True, eq=False)
 class Embedding:
-    """Vectors of nodes, with how sure and why."""
+    """Vectors of nodes, with their spread and explanation."""
 
     node_ids: npt.NDArray[Any]
     vectors: FloatArray  # (count, dim)
@@ -63,7 +63,7 @@ def embed_parts(
     explain: int = 0,
     progress: bool | None = None,
 ) -> Iterator[Embedding]:
-    """What `embed` gives, some nodes at a time and in the same order, so that not all vectors are held at once."""
+    """Like `embed`, some nodes at a time and in the same order, so that not all vectors are in memory at once."""
     return _embed_parts(artifact, graph, _chosen(graph, nodes), explain, progress)
 
 
@@ -81,8 +81,8 @@ def _embed_parts(
     artifact.model.eval()
     with bar:
         for first in range(0, len(chosen), NODES_A_PART):
-            # A part's vectors have their place before the walks are read. Small arrays that outlive a batch would
-            # stand between its large ones, and memory would grow with every batch.
+            # A part's vectors are allocated before its walks are read: small arrays that outlive a batch would
+            # fragment memory, which would grow with every batch.
             nodes = chosen[first : first + NODES_A_PART]
             vectors = np.empty((len(nodes), artifact.model.vector_dim), np.float32)
             spread = np.empty(len(nodes), np.float32)
@@ -108,7 +108,7 @@ def embed_present(artifact: Artifact, graph: Graph, *, progress: bool | None = N
     """Vectors of the training graph's own nodes, `graph` being that graph.
 
     With the paper's objective and `present_vectors="table"` they are the trained output vectors, which have no
-    spread. Nodes without edges are read from walks even then: their output vectors never met a gradient.
+    spread. Nodes without edges are read from walks even then: their output vectors were never trained.
     """
     vectors = artifact.model.objective.present_vectors()
     if vectors is None:

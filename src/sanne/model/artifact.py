@@ -1,4 +1,4 @@
-"""The model folder: config.json, features.json and model.safetensors; written without pickle, read with suspicion."""
+"""The model folder: config.json, features.json and model.safetensors; no pickle, everything checked when read."""
 
 import contextlib
 import json
@@ -23,7 +23,7 @@ from sanne.features.choose import restore_features
 from sanne.files.atomic import check_target, read_unreplaced
 from sanne.model.model import WalkModel
 from sanne.model.objective import objective_kind
-from sanne.model.safe_files import Shapes, check_shapes, digest_of, read_tensors, require_regular, tensor_shapes
+from sanne.model.safe_files import Shapes, check_shapes, digest_of, read_tensors, require_regular, tensor_shapes, under
 
 FORMAT_VERSION = 2
 VECTORS = "vectors.parquet"  # the vectors of the training nodes, written by the estimator
@@ -33,7 +33,7 @@ _LARGEST_CONFIG = 64 * 2**20  # bytes
 
 @dataclass(frozen=True)
 class Artifact:
-    """A fitted model: all that is needed to embed nodes, and a record of how it came to be."""
+    """A fitted model: all that is needed to embed nodes, and a record of how it was made."""
 
     config: Config
     seed: int
@@ -44,13 +44,15 @@ class Artifact:
     sha256: dict[str, str] = field(default_factory=dict)  # of the files that it was read from
 
     def write(self, folder: Path) -> None:
-        """Write the files of the model into an existing folder; vectors that are there already are vouched for too."""
+        """Write the files of the model into an existing folder; vectors that are already there get a checksum too."""
         description, arrays = self.feature_map.state()
         tensors = {f"model/{name}": tensor.cpu().contiguous() for name, tensor in self.model.state_dict().items()}
         tensors |= {f"features/{name}": torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()}
         save_file(tensors, folder / "model.safetensors")
         _write_json(folder / "features.json", {"name": self.feature_map.name, "state": description})
-        shutil.copymode(folder / "features.json", folder / "model.safetensors")  # safetensors lets nobody else read
+        shutil.copymode(
+            folder / "features.json", folder / "model.safetensors"
+        )  # safetensors makes it readable by its owner only
         files = {name: digest_of(folder / name) for name in _FILES if (folder / name).is_file()}
         _write_json(
             folder / "config.json",
@@ -67,7 +69,7 @@ class Artifact:
 
     @classmethod
     def read(cls, folder: str | Path) -> Self:
-        """Read a model folder; anything missing, damaged or newer is a ModelFolderError that says what to do."""
+        """Read a model folder; a ModelFolderError says what is missing, damaged or of another version."""
         return read_unreplaced(folder, lambda: cls._read(Path(folder)))
 
     @classmethod
@@ -79,17 +81,17 @@ class Artifact:
         try:
             config = Config.from_dict(header["settings"])
             features = json.loads((place / "features.json").read_text(encoding="utf-8"))
-            with _blamed_on(place / "model.safetensors"):
+            with _damage_reported(place / "model.safetensors"):
                 shapes = tensor_shapes(place / "model.safetensors")
             model = _model_of_shapes(header, config, features, shapes)
             for name in ("model.safetensors", VECTORS):
                 if (place / name).exists():
                     _check_digest(place / name, header["sha256"])
-            with _blamed_on(place / "model.safetensors"):
+            with _damage_reported(place / "model.safetensors"):
                 tensors = read_tensors(place / "model.safetensors")
-            arrays = {name: tensor.numpy() for name, tensor in _under("features/", tensors).items()}
+            arrays = {name: tensor.numpy() for name, tensor in under("features/", tensors).items()}
             feature_map = restore_features(features["name"], features["state"], arrays)
-            model.load_state_dict(_under("model/", tensors))
+            model.load_state_dict(under("model/", tensors))
         except (
             *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError),
             *(RuntimeError, OSError, MemoryError),
@@ -101,7 +103,7 @@ class Artifact:
 
 
 def check_model_target(folder: str | Path) -> Path:
-    """Refuse a place that `save` may not replace: anything but a new folder, an empty one or an older model."""
+    """Refuse a place that `save` must not replace: anything but a new folder, an empty one or an earlier model."""
     target = check_target(folder, folder=True)
     if not target.is_dir():
         return target
@@ -151,10 +153,10 @@ def _read_header(place: Path, *, older: bool = False) -> dict[str, Any]:
 
 
 def _model_of_shapes(header: dict[str, Any], config: Config, features: Any, shapes: Shapes) -> WalkModel:
-    """An untrained model that a file with tensors of these shapes fits exactly; else an error, before any is read."""
-    stand_ins = {name: np.broadcast_to(np.float32(0), shape) for name, shape in _under("features/", shapes).items()}
+    """An untrained model for tensors of exactly these shapes; raises an error before any of them is read."""
+    stand_ins = {name: np.broadcast_to(np.float32(0), shape) for name, shape in under("features/", shapes).items()}
     feature_map = restore_features(features["name"], features["state"], stand_ins)
-    _check_sizes(config, _under("model/", shapes), feature_map.width, header["num_nodes"])
+    _check_sizes(config, under("model/", shapes), feature_map.width, header["num_nodes"])
     model = WalkModel(config, width=feature_map.width, num_nodes=header["num_nodes"], seed=header["seed"])
     model.allocate_axes()
     expected = {f"features/{name}": array.shape for name, array in feature_map.state()[1].items()}
@@ -163,13 +165,9 @@ def _model_of_shapes(header: dict[str, Any], config: Config, features: Any, shap
     return model
 
 
-def _under(prefix: str, named: dict[str, Any]) -> dict[str, Any]:
-    return {name.removeprefix(prefix): value for name, value in named.items() if name.startswith(prefix)}
-
-
 @contextlib.contextmanager
-def _blamed_on(path: Path) -> Iterator[None]:
-    """Errors of reading a file as a ModelFolderError that names it."""
+def _damage_reported(path: Path) -> Iterator[None]:
+    """Turn errors of reading a file into a ModelFolderError that names it."""
     try:
         yield
     except (SafetensorError, ValueError, OSError) as error:
@@ -177,7 +175,7 @@ def _blamed_on(path: Path) -> Iterator[None]:
 
 
 def _check_sizes(config: Config, shapes: Shapes, width: int, num_nodes: int) -> None:
-    """The largest tensors must have the sizes that the settings give, before memory is taken for such a model."""
+    """Check the sizes of the largest tensors against the settings, before allocating memory for such a model."""
     dim, last = config.model.encoder_dim, f"encoder.layers.{config.model.num_layers - 1}"
     expected: dict[str, tuple[int, ...]] = {}
     if config.model.attention:

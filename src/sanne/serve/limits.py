@@ -4,12 +4,12 @@ import typing
 from dataclasses import dataclass
 from typing import Any, Self
 
-from sanne.checked import check_fields, convert, require
+from sanne.checked import Checked, convert, require
 from sanne.errors import InputError
 
 
 @dataclass(frozen=True)
-class ServeLimits:
+class ServeLimits(Checked):
     """Limits of a server; not part of a model."""
 
     # one request
@@ -35,7 +35,7 @@ class ServeLimits:
     shutdown_seconds: float = 30.0  # for finishing what was accepted
 
     def __post_init__(self) -> None:
-        check_fields(self)
+        super().__post_init__()
         for name in typing.get_type_hints(type(self)):
             require(getattr(self, name) > 0, f"{name} must be positive, not {getattr(self, name)}")
 

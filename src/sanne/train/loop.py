@@ -41,12 +41,12 @@ EpochHook = Callable[[WalkModel, int], float | None]
 
 @dataclass(frozen=True)
 class Run:
-    """Where a training keeps its checkpoint and how it talks."""
+    """Where training keeps its checkpoint and how it reports progress."""
 
     checkpoint: Path | None = None
     resume: bool = False
     progress: bool | None = None  # None: a bar on a terminal only
-    callbacks: Sequence[Callback] = ()  # given a report every few steps, in the first process
+    callbacks: Sequence[Callback] = ()  # called with a report every few steps, in the first process
 
 
 def train(
@@ -75,13 +75,13 @@ def train(
     optimisers = make_optimisers(model, config.train)
     progress, best = Progress(), dict[str, Tensor]()
     if run.checkpoint:
-        sweep(check_target(run.checkpoint))  # now, not after the first epoch
+        sweep(check_target(run.checkpoint))  # report a bad path now, not after the first epoch
     identity = ""
     if run.checkpoint or processes.size > 1:
         identity = fingerprint(adjacency, features, config.to_dict(), seed)
     resume = run.resume or is_restarted()
     if run.checkpoint and launched() and processes.is_first and not resume:
-        run.checkpoint.unlink(missing_ok=True)  # a restart must not take up an older run
+        run.checkpoint.unlink(missing_ok=True)  # a restart must not continue an older run
     if run.checkpoint and resume and run.checkpoint.exists():
         progress, best = _restore(model, optimisers, run.checkpoint, identity)
         logger.info("resuming after epoch %d", progress.epoch)
@@ -162,7 +162,7 @@ def training_step(
 
 
 def is_finite(model: WalkModel) -> bool:
-    """Whether all weights are numbers; the last step of a training has no loss after it that would show it."""
+    """Whether all weights are finite; no later loss would show what the last step did."""
     return all(bool(torch.isfinite(weights).all()) for weights in model.parameters())
 
 
@@ -219,7 +219,7 @@ def dense_parameters(model: WalkModel) -> list[torch.nn.Parameter]:
 
 
 def set_learning_rates(optimisers: list[torch.optim.Optimizer], config: TrainConfig, done: float) -> None:
-    """Scale the rates by the schedule; `done` is the share of training behind us."""
+    """Scale the rates by the schedule; `done` is the share of training that is done."""
     factor = 0.5 * (1 + math.cos(math.pi * done)) if config.schedule == "cosine" else 1.0
     for optimiser, rate in zip(optimisers, (config.learning_rate, config.table_learning_rate), strict=False):
         for group in optimiser.param_groups:

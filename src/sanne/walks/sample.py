@@ -90,5 +90,5 @@ def _arcs_of(adjacency: Adjacency) -> kernels.Arcs:
 
 
 def _one_each(values: npt.ArrayLike, count: int) -> IntArray:
-    """An int64 for every walk, in a plain array: the kernels are compiled for no other kind."""
+    """An int64 for every walk in a contiguous array, which is what the kernels are compiled for."""
     return np.ascontiguousarray(np.broadcast_to(np.asarray(values, np.int64), count))
