@@ -233,6 +233,7 @@ _PAPER = Config().replace(
 _BEST = Config().replace(feature_dim=256, epochs=4, steps_per_epoch=25, num_inference_walks=32)
 _FAST = _BEST.replace(num_layers=1, ff_dim=128, batch_size=128, epochs=2)
 RECIPES: dict[str, Config] = {"paper": _PAPER, "fast": _FAST, "best": _BEST}
+DEFAULT_RECIPE = "best"
 
 
 def recipe_config(name: str) -> Config:

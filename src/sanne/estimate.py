@@ -19,6 +19,7 @@ from sanne.infer.read import WALKS_AT_ONCE
 from sanne.model.artifact import Artifact
 from sanne.model.model import WalkModel
 from sanne.train.distributed import Processes
+from sanne.train.fit import AXES_SAMPLE
 from sanne.train.loop import make_optimisers, training_step
 from sanne.vectors.formats import ROW_GROUP
 from sanne.walks.batches import WalkStream
@@ -61,6 +62,8 @@ def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
     walked = graph.num_nodes
     if model.objective.present_vectors() is not None:
         walked = int(np.sum(np.diff(adjacency.indptr) == 0))
+    if model.reduced_dim:
+        walked += min(graph.num_nodes, AXES_SAMPLE)
     stages["embedding"] = _probe_embedding(artifact, graph, walked)
     return Estimate(stages, before + _bytes_of_fit(graph, model, feature_map.width))
 

@@ -158,10 +158,12 @@ def _model_of_shapes(header: dict[str, Any], config: Config, features: Any, shap
     feature_map = restore_features(features["name"], features["state"], stand_ins)
     _check_sizes(config, under("model/", shapes), feature_map.width, header["num_nodes"])
     model = WalkModel(config, width=feature_map.width, num_nodes=header["num_nodes"], seed=header["seed"])
-    model.allocate_axes()
     expected = {f"features/{name}": array.shape for name, array in feature_map.state()[1].items()}
     expected |= {f"model/{name}": tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    if model.reduced_dim:
+        expected["model/axes"] = (model.objective.vector_dim, model.reduced_dim)
     check_shapes(shapes, expected)
+    model.allocate_axes()
     return model
 
 

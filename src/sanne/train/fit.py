@@ -24,7 +24,7 @@ from sanne.train.loop import Run, train
 
 logger = logging.getLogger(__name__)
 
-_AXES_SAMPLE = 20_000  # nodes whose vectors decide the axes that all are reduced to
+AXES_SAMPLE = 20_000  # nodes whose vectors decide the axes that all are reduced to
 
 # Called after every epoch with the model so far and the number of epochs done; may return a validation score.
 EpochHook = Callable[[Artifact, int], float | None]
@@ -73,7 +73,7 @@ def fit_model(
     with joined_processes(choose_device(config.train.device)) as processes:
         progress = train(model, adjacency, features, config, seed, call_hook if on_epoch else None, run, processes)
     if model.reduced_dim:
-        sample = numpy_stream(seed, "axes").permutation(graph.num_nodes)[:_AXES_SAMPLE]
+        sample = numpy_stream(seed, "axes").permutation(graph.num_nodes)[:AXES_SAMPLE]
         model.fit_axes(embed(artifact, graph, graph.node_ids[np.sort(sample)], progress=False).vectors)
     artifact.record.update(
         data={

@@ -59,11 +59,11 @@ class WalkSampler:
                 list(pool.map(fill, [slice(a, b) for a, b in itertools.pairwise(edges)]))
         return walks
 
-    def walks_of_each(self, nodes: IntArray, num_walks: int, epoch: int = 0) -> Walks:
+    def walks_of_each(self, nodes: IntArray, num_walks: int) -> Walks:
         """`num_walks` walks from each node, node by node: (len(nodes) * num_walks, walk_length)."""
         starts = np.repeat(np.asarray(nodes, np.int64), num_walks)
         numbers = np.tile(np.arange(num_walks, dtype=np.int64), len(nodes))
-        return self.walks(starts, epoch, numbers)
+        return self.walks(starts, 0, numbers)
 
     def neighbours(self, nodes: npt.NDArray[np.int32], count: int, position: int, first: int = 0) -> Walks:
         """`count` neighbours of each node, with replacement; -1 where there are none. A new `position`, a new draw.
