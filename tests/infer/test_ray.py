@@ -77,7 +77,7 @@ def ray_workers(driver: int) -> list[int]:
 def test_killed_workers_cost_no_vector(fitted: tuple[SANNE, Path], tmp_path: Path) -> None:
     pytest.importorskip("ray")
     model, folder = fitted
-    small = "from sanne import cli; from sanne.infer import ray_engine as r; r._NODES_AT_ONCE = 10; cli.main()"
+    small = "from sanne import cli; from sanne.infer import ray as r; r._NODES_AT_ONCE = 10; cli.main()"
     options = ["--engine", "ray", "--json", "--workers", "2", "--out", str(tmp_path / "vectors.parquet")]
     command = subprocess.Popen(
         [sys.executable, "-c", small, "embed", str(folder / "model"), *options],
