@@ -13,7 +13,7 @@ from sanne.graph.graph import Graph
 torch.set_num_threads(1)  # models this small only wait for a second thread
 
 TINY: dict[str, Any] = {
-    "dim": 16,
+    "encoder_dim": 16,
     "num_layers": 1,
     "num_heads": 2,
     "ff_dim": 32,

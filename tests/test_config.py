@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from sanne.config import RECIPES, Config, ModelConfig, ServeConfig, recipe_config, setting_names
+from sanne.config import RECIPES, Config, ModelConfig, recipe_config, setting_names
 from sanne.errors import InputError
+from sanne.serve.limits import ServeLimits
 
 
 def test_replace_changes_only_the_named_settings() -> None:
@@ -110,10 +111,10 @@ def test_an_unknown_recipe_lists_the_known_ones() -> None:
 
 
 def test_limits_of_the_server() -> None:
-    assert ServeConfig.of({"max_nodes": "12", "body_seconds": "0.5"}) == ServeConfig(max_nodes=12, body_seconds=0.5)
+    assert ServeLimits.of({"max_nodes": "12", "body_seconds": "0.5"}) == ServeLimits(max_nodes=12, body_seconds=0.5)
     with pytest.raises(InputError, match="unknown limit 'max_node': the server's limits are max_nodes"):
-        ServeConfig.of({"max_node": "12"})
+        ServeLimits.of({"max_node": "12"})
     with pytest.raises(InputError, match="'max_nodes': 'many' is not a whole number"):
-        ServeConfig.of({"max_nodes": "many"})
+        ServeLimits.of({"max_nodes": "many"})
     with pytest.raises(InputError, match="max_queue_nodes must be positive, not 0"):
-        ServeConfig.of({"max_queue_nodes": "0"})
+        ServeLimits.of({"max_queue_nodes": "0"})

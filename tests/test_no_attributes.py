@@ -22,11 +22,11 @@ def fitted() -> SANNE:
     return SANNE(settings=TINY).fit(hide_nodes(BARE, NEW))
 
 
-def test_features_stand_beside_the_assignments_by_themselves(fitted: SANNE) -> None:
+def test_features_follow_the_assignments_by_themselves(fitted: SANNE) -> None:
     assert fitted.embedding_.shape[1] == 8 + 2 * 8  # two clusterings of four, two structural views of eight
     with_attributes = SANNE(settings=TINY).fit(PLANTED)
     assert with_attributes.embedding_.shape[1] == 8 + 12
-    never = SANNE(settings=TINY | {"features_beside": "never"}).fit(BARE)
+    never = SANNE(settings=TINY | {"append_features": "never"}).fit(BARE)
     assert never.embedding_.shape[1] == 8
 
 
@@ -45,13 +45,13 @@ def test_a_saved_model_reads_newcomers_alike(fitted: SANNE, tmp_path: Path) -> N
     assert np.array_equal(again.transform(BARE, ids), fitted.transform(BARE, ids))
 
 
-def test_doubt_is_a_number_for_every_vector(fitted: SANNE) -> None:
-    doubt = fitted.doubt()
-    assert doubt.shape == (len(KNOWN),)
-    assert ((doubt >= 0) & (doubt < 0.75)).all()  # four clusters: one of them has a quarter at least
-    assert np.array_equal(fitted.doubt(fitted.embedding_[:7]), doubt[:7])
+def test_uncertainty_is_a_number_for_every_vector(fitted: SANNE) -> None:
+    uncertainty = fitted.uncertainty()
+    assert uncertainty.shape == (len(KNOWN),)
+    assert ((uncertainty >= 0) & (uncertainty < 0.75)).all()  # four clusters: one of them has a quarter at least
+    assert np.array_equal(fitted.uncertainty(fitted.embedding_[:7]), uncertainty[:7])
     with pytest.raises(InputError, match="vectors of this model"):
-        fitted.doubt(np.zeros((3, 5), np.float32))
+        fitted.uncertainty(np.zeros((3, 5), np.float32))
     table = SANNE(settings=TINY | {"objective": "neighbours", "epochs": 1}).fit(BARE)
-    with pytest.raises(InputError, match="doubt needs clusters"):
-        table.doubt()
+    with pytest.raises(InputError, match="no uncertainty"):
+        table.uncertainty()

@@ -40,7 +40,7 @@ def test_a_spawned_process_uses_a_model_that_it_is_given_or_loads(model: SANNE, 
 
 @pytest.mark.parametrize("recipe", ["best", "paper"])
 def test_a_pickled_model_is_the_same_and_its_vectors_stay_read_only(recipe: str) -> None:
-    settings = TINY | {"epochs": 1, "features": "given"}
+    settings = TINY | {"epochs": 1, "features": "numeric"}
     model = SANNE(recipe, settings=settings, progress=False).fit(GRAPH)
     again = pickle.loads(pickle.dumps(model))
     assert again.get_params() == model.get_params()

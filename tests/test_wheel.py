@@ -23,7 +23,15 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FULL = os.environ.get("SANNE_WHEEL") == "full"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-SETS = ["threads=1", "epochs=1", "steps_per_epoch=3", "dim=16", "num_heads=2", "cluster_sizes=4", "cluster_seeds=1"]
+SETS = [
+    "threads=1",
+    "epochs=1",
+    "steps_per_epoch=3",
+    "encoder_dim=16",
+    "num_heads=2",
+    "cluster_sizes=4",
+    "cluster_seeds=1",
+]
 
 
 def attempt(command: Sequence[Any], cwd: Path) -> subprocess.CompletedProcess[str]:

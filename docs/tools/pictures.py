@@ -22,10 +22,12 @@ from sanne.datasets import named_classes
 from sanne.demo import Task, make_task
 from sanne.draw.plot import INK, NO_LABEL, PALETTE, PAPER, SOFT_INK, map_points
 from sanne.graph.graph import Graph
-from sanne.infer.embed import embed, largest_shares
+from sanne.infer.embed import embed
+from sanne.infer.read import largest_shares
 from sanne.model.artifact import Artifact
-from sanne.model.distil import ClusterDistillation, Teacher, restart_weights, visit_weights
+from sanne.model.distil import ClusterDistillation, Teacher, restart_weights
 from sanne.model.encoder import EncoderLayer
+from sanne.model.objective import visit_weights
 from sanne.seeds import derived_seed
 from sanne.walks.sample import Walks, WalkSampler
 
@@ -296,7 +298,7 @@ def draw_attention(scene: Scene) -> Figure:
 
 
 def draw_spread(scene: Scene) -> Figure:
-    """The spread shrinks with more walks; doubt tells wrong from right, as far as it goes."""
+    """The spread shrinks with more walks; uncertainty tells wrong from right, as far as it goes."""
     figure, (left, right) = _panels(8.6, 3.1, 1, 1.2)
     some = scene.graph.node_ids[scene.task.new[:200]]
     means = []
@@ -318,14 +320,14 @@ def draw_spread(scene: Scene) -> Figure:
     train = [rows[node] for node in scene.graph.node_ids[task.train].tolist()]
     probe = LogisticRegression(C=100, max_iter=2000).fit(scene.model.embedding_[train], labels[task.train])
     vectors = scene.model.transform(scene.graph, scene.graph.node_ids[task.new])
-    correct, doubt = probe.predict(vectors) == labels[task.new], scene.model.doubt(vectors)
-    bins = np.linspace(doubt.min(), doubt.max(), 25)
-    right.hist(doubt[correct], bins, color=PALETTE[2], alpha=0.75, density=True, label="classified rightly")
-    right.hist(doubt[~correct], bins, color=PALETTE[5], alpha=0.65, density=True, label="wrongly")
+    correct, uncertainty = probe.predict(vectors) == labels[task.new], scene.model.uncertainty(vectors)
+    bins = np.linspace(uncertainty.min(), uncertainty.max(), 25)
+    right.hist(uncertainty[correct], bins, color=PALETTE[2], alpha=0.75, density=True, label="classified rightly")
+    right.hist(uncertainty[~correct], bins, color=PALETTE[5], alpha=0.65, density=True, label="wrongly")
     right.legend(frameon=False, fontsize=8, labelcolor=INK)
     right.set_yticks([])
-    right.set_xlabel("doubt", fontsize=8, color=INK)
-    _title(right, "doubt of the 1,000 newcomers, each group by its own share")
+    right.set_xlabel("uncertainty", fontsize=8, color=INK)
+    _title(right, "uncertainty of the 1,000 newcomers, each group by its own share")
     return figure
 
 

@@ -2,91 +2,72 @@
 
 import dataclasses
 import difflib
-import math
-import types
 import typing
 from dataclasses import dataclass, field
-from typing import Any, Literal, Self, get_args, get_origin
+from typing import Any, Literal, Self
 
+from sanne.checked import Checked, convert, require, within
 from sanne.errors import InputError
 
 Normalisation = Literal["none", "l2", "squash"]
 
 
 @dataclass(frozen=True)
-class FeatureConfig:
+class FeatureConfig(Checked):
     """How a node's text or attributes become the vectors that the encoder reads."""
 
-    features: Literal["auto", "tfidf", "doc2vec", "given", "structure"] = "auto"
-    feature_dim: int = 128  # width of the TF-IDF + SVD, Doc2Vec or structural vectors
-    idf_power: float = 1.0  # 1: full idf, 0: none
-    max_words: int = 50_000  # most frequent words kept when text is read
-    doc2vec_epochs: int = 100
-    feature_scale: float = 1.0  # length of a feature vector (Doc2Vec keeps its own)
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-        _require(self.feature_dim >= 1, "feature_dim must be at least 1")
-        _require(0 <= self.idf_power <= 2, "idf_power must lie between 0 and 2")
-        _require(self.max_words >= 1, "max_words must be at least 1")
-        _require(self.doc2vec_epochs >= 1, "doc2vec_epochs must be at least 1")
-        _require(self.feature_scale > 0, "feature_scale must be positive")
-        _require_at_most(self, feature_dim=2**16)
+    features: str = "auto"  # auto, tfidf, doc2vec, numeric, structure, or another that is registered
+    feature_dim: int = within(128, 1, 2**16)  # width of the TF-IDF + SVD, Doc2Vec or structural vectors
+    idf_power: float = within(1.0, 0, 2)  # 1: full idf, 0: none
+    max_words: int = within(50_000, 1)  # most frequent words kept when text is read
+    doc2vec_epochs: int = within(100, 1)
+    feature_scale: float = within(1.0, above=0)  # length of a feature vector (Doc2Vec keeps its own)
 
 
 @dataclass(frozen=True)
-class WalkConfig:
+class WalkConfig(Checked):
     """How walks are drawn."""
 
-    walk_length: int = 8  # N: number of nodes, the start included
-    num_walks: int = 16  # T: walks per node per epoch
+    walk_length: int = within(8, 1, 1024)  # N: number of nodes, the start included; attention grows with its square
+    num_walks: int = within(16, 1)  # T: walks per node per epoch
     direction: Literal["both", "along", "against"] = "both"  # only matters in a directed graph
-    # node2vec's biases: 1/p for going back, 1/q for going where the last node has no edge. 1 and 1: no bias.
-    p: float = 1.0
-    q: float = 1.0
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-        _require(self.walk_length >= 1, "walk_length counts nodes, the start included: at least 1")
-        _require(self.num_walks >= 1, "num_walks must be at least 1")
-        _require_at_most(self, walk_length=1024)  # attention grows with its square
-        for name in ("p", "q"):  # beyond this, nearly every proposed step would be rejected
-            _require(0.001 <= getattr(self, name) <= 1000, f"{name} must lie between 0.001 and 1000")
+    # node2vec's biases: 1/p for going back, 1/q for going where the last node has no edge. 1 and 1: no bias. Beyond
+    # these limits, nearly every proposed step would be rejected.
+    p: float = within(1.0, 0.001, 1000)
+    q: float = within(1.0, 0.001, 1000)
 
 
 @dataclass(frozen=True)
-class ModelConfig:
+class ModelConfig(Checked):
     """The walk transformer."""
 
-    dim: int = 128  # d: width of the encoder
-    num_layers: int = 2  # K
-    num_heads: int = 8  # H
-    ff_dim: int = 256
+    # Size of a vector. 0: as the objective makes them; other sizes keep the main axes of the training nodes' vectors,
+    # columns in order of importance. With the objective `neighbours` it is always encoder_dim.
+    dim: int = 0
+    encoder_dim: int = within(128, 1, 2**15)  # d: width of the encoder
+    num_layers: int = within(2, 1, 256)  # K
+    num_heads: int = within(8, 1)  # H
+    ff_dim: int = within(256, 1, 2**17)
     layer_norm: Literal["pre", "post"] = "pre"  # the paper: post
-    dropout: float = 0.0
-    position_scale: float = 0.1  # factor on the sinusoidal positions; 0 drops them
+    dropout: float = within(0.0, 0, below=1)
+    position_scale: float = within(0.1, 0)  # factor on the sinusoidal positions; 0 drops them
     input_norm: Normalisation = "none"
     output_norm: Normalisation = "none"
     attention: bool = True  # False: the paper's ablation without self-attention
     feed_forward: bool = True  # False: the paper's ablation without the feed-forward sub-layer
 
     def __post_init__(self) -> None:
-        _check_fields(self)
-        _require(self.dim >= 1, "dim must be at least 1")
-        _require(self.num_layers >= 1, "num_layers must be at least 1")
-        _require(
-            self.num_heads >= 1 and self.dim % self.num_heads == 0,
-            f"dim ({self.dim}) must be a multiple of num_heads ({self.num_heads})",
+        super().__post_init__()
+        require(self.dim == 0 or 16 <= self.dim <= 4096, "dim must lie between 16 and 4096, or be 0")
+        require(
+            self.encoder_dim % self.num_heads == 0,
+            f"encoder_dim ({self.encoder_dim}) must be a multiple of num_heads ({self.num_heads})",
         )
-        _require(self.ff_dim >= 1, "ff_dim must be at least 1")
-        _require(0 <= self.dropout < 1, "dropout must lie in [0, 1)")
-        _require(self.position_scale >= 0, "position_scale cannot be negative")
-        _require_at_most(self, dim=2**15, num_layers=256, ff_dim=2**17)
-        _require(self.attention or self.feed_forward, "attention and feed_forward cannot both be off")
+        require(self.attention or self.feed_forward, "attention and feed_forward cannot both be off")
 
 
 @dataclass(frozen=True)
-class ObjectiveConfig:
+class ObjectiveConfig(Checked):
     """What the encoder learns to predict.
 
     `neighbours` is the paper's: every walk position predicts sampled neighbours through a table of output
@@ -94,148 +75,61 @@ class ObjectiveConfig:
     features.
     """
 
-    objective: Literal["neighbours", "distil"] = "distil"
+    objective: str = "distil"  # distil, neighbours, or another that is registered
     # neighbours
-    num_targets: int = 4  # M
-    num_negatives: int = 512  # |V'|
+    num_targets: int = within(4, 1, 2**15)  # M
+    num_negatives: int = within(512, 1, 2**24)  # |V'|
     negative_sampler: Literal["uniform", "log-uniform"] = "uniform"
     present_vectors: Literal["table", "walks"] = "table"  # what embedding_ holds
     # distil
-    smoothing_alphas: tuple[float, ...] = (0.2,)  # restart probabilities of the PageRank smoothing
-    smoothing_steps: int = 16
-    cluster_sizes: tuple[int, ...] = (32, 64)  # k of each k-means ...
-    cluster_seeds: int = 4  # ... each run from so many starts, for every smoothing alpha
-    sharpness: float = 5.0  # soft assignment: softmax of sharpness x cosine
-    mask_rate: float = 0.3  # share of walk positions hidden from the student
-    restart: float = 0.2  # position t of a walk counts restart x (1 - restart)^t; 0: all alike
-    degree_power: float = 0.5  # the features of a visited node are divided by its degree to this power
-    # Beside the assignments a vector holds the weighted mean of its walks' features, which tell a node's neighbours
-    # from others of its topic. `auto`: as `always`, but more of them without attributes, where they are finer than
-    # any clustering.
-    features_beside: Literal["auto", "always", "never"] = "auto"
-    beside_scale: float = 0.25  # how long they are, measured in the length of the assignments
-    beside_dim: int = 128  # how many numbers of them, at most: along the main axes of the clusters' centres
+    smoothing_alphas: tuple[float, ...] = within((0.2,), above=0, high=1)  # restart probabilities of the smoothing
+    smoothing_steps: int = within(16, 0, 10_000)
+    cluster_sizes: tuple[int, ...] = within((32, 64), 2)  # k of each k-means ...
+    cluster_seeds: int = within(4, 1, 1024)  # ... each run from so many starts, for every smoothing alpha
+    sharpness: float = within(5.0, above=0)  # soft assignment: softmax of sharpness x cosine
+    mask_rate: float = within(0.3, 0, below=1)  # share of walk positions hidden from the student
+    restart: float = within(0.2, 0, below=1)  # position t of a walk counts restart x (1 - restart)^t; 0: all equal
+    degree_power: float = within(0.5, 0, 2)  # the features of a visited node are divided by its degree to this power
+    # After the assignments a vector holds the weighted mean of its walks' features, which tell a node's neighbours from
+    # other nodes of its topic. `auto`: like `always`, but with more weight for graphs without attributes.
+    append_features: Literal["auto", "always", "never"] = "auto"
+    appended_scale: float = within(0.25, above=0, high=1000)  # their length relative to the assignments
+    appended_dim: int = within(128, 1, 2**15)  # how many numbers at most, along the main axes of the clusters' centres
 
     def __post_init__(self) -> None:
-        _check_fields(self)
-        for name in ("num_targets", "num_negatives", "cluster_seeds", "beside_dim"):
-            _require(getattr(self, name) >= 1, f"{name} must be at least 1")
-        _require(self.smoothing_steps >= 0, "smoothing_steps cannot be negative")
-        _require(0 < self.beside_scale <= 1000, "beside_scale must lie in (0, 1000]")
-        _require(
-            len(self.smoothing_alphas) > 0 and all(0 < alpha <= 1 for alpha in self.smoothing_alphas),
-            "smoothing_alphas must lie in (0, 1]",
-        )
-        _require(
-            len(self.cluster_sizes) > 0 and all(size >= 2 for size in self.cluster_sizes),
-            "cluster_sizes must be 2 or more",
-        )
-        _require_at_most(
-            self, num_targets=2**15, num_negatives=2**24, smoothing_steps=10_000, cluster_seeds=1024, beside_dim=2**15
-        )
-        _require(len(self.smoothing_alphas) <= 64, "smoothing_alphas can be 64 at most")
+        super().__post_init__()
+        for name in ("smoothing_alphas", "cluster_sizes"):
+            require(len(getattr(self, name)) > 0, f"{name} cannot be empty")
+        require(len(self.smoothing_alphas) <= 64, "smoothing_alphas can be 64 at most")
         runs = self.cluster_seeds * len(self.smoothing_alphas)
-        _require(
+        require(
             len(self.cluster_sizes) <= 1024 and runs * sum(self.cluster_sizes) <= 2**18,
             f"cluster_sizes, cluster_seeds and smoothing_alphas give more than {2**18} clusters",
         )
-        _require(self.sharpness > 0, "sharpness must be positive")
-        _require(0 <= self.mask_rate < 1, "mask_rate must lie in [0, 1)")
-        _require(0 <= self.restart < 1, "restart must lie in [0, 1)")
-        _require(0 <= self.degree_power <= 2, "degree_power must lie between 0 and 2")
 
 
 @dataclass(frozen=True)
-class TrainConfig:
+class TrainConfig(Checked):
     """The training loop."""
 
-    epochs: int = 10
-    steps_per_epoch: int = 0  # 0: as many as num_walks walks from every node need
-    batch_size: int = 512  # walks
-    learning_rate: float = 1e-3
-    table_learning_rate: float = 1e-2  # of the output table, if there is one
+    epochs: int = within(10, 1)
+    steps_per_epoch: int = within(0, 0)  # 0: as many as num_walks walks from every node need
+    batch_size: int = within(512, 1)  # walks
+    learning_rate: float = within(1e-3, above=0)
+    table_learning_rate: float = within(1e-2, above=0)  # of the output table, if there is one
     schedule: Literal["constant", "cosine"] = "constant"
-    gradient_clip: float = 0.0  # 0: none
+    gradient_clip: float = within(0.0, 0)  # 0: none
     fresh_walks: bool = True  # False: the paper's fixed set, drawn once
-    patience: int = 0  # epochs without a better validation score before stopping; 0: never
+    patience: int = within(0, 0)  # epochs without a better validation score before stopping; 0: never
     device: str = "auto"  # auto, cpu, cuda or mps
-    threads: int = 0  # 0: chosen by the size of a batch
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-        for name in ("epochs", "batch_size"):
-            _require(getattr(self, name) >= 1, f"{name} must be at least 1")
-        for name in ("steps_per_epoch", "gradient_clip", "patience", "threads"):
-            _require(getattr(self, name) >= 0, f"{name} cannot be negative")
-        for name in ("learning_rate", "table_learning_rate"):
-            _require(getattr(self, name) > 0, f"{name} must be positive")
+    threads: int = within(0, 0)  # 0: chosen by the size of a batch
 
 
 @dataclass(frozen=True)
-class InferConfig:
+class InferConfig(Checked):
     """How a node is embedded."""
 
-    num_inference_walks: int = 64  # Z
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-        _require(self.num_inference_walks >= 1, "num_inference_walks must be at least 1")
-        _require_at_most(self, num_inference_walks=2**16)
-
-
-@dataclass(frozen=True)
-class BuildConfig:
-    """How a graph folder is built from files; no part of a model."""
-
-    memory: int = 4 * 2**30  # bytes, the interpreter included
-    smallest_memory: int = 2**30
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-        _require(
-            self.memory >= self.smallest_memory,
-            f"memory must be at least {self.smallest_memory / 2**30:g} GiB, not {self.memory:,} bytes",
-        )
-
-
-@dataclass(frozen=True)
-class ServeConfig:
-    """What the server takes and gives at most; no part of a model."""
-
-    # one request
-    max_nodes: int = 256  # of an embedding or an addition; edges count as nodes do
-    max_links: int = 10_000  # of one node
-    max_similar: int = 1000  # nearest nodes, and nodes named as an explanation
-    max_body_bytes: int = 2 * 2**20  # reading so much JSON takes some 40 ms, in which nobody else is answered
-    max_json_depth: int = 16
-    body_seconds: float = 10.0  # until a body must be whole
-    # all requests together
-    max_batch_nodes: int = 64  # computed together
-    max_queue_nodes: int = 256  # waiting; more are answered 429 ...
-    max_queue_seconds: float = 2.0  # ... as are those who would wait longer than this, on a slow machine
-    max_refusals: int = 200  # answered 429 in a second; what is beyond waits for its turn, a second at most
-    max_open_bodies: int = 256
-    max_open_bytes: int = 64 * 2**20  # held by bodies that are not yet whole
-    # connections
-    max_connections: int = 2000
-    max_header_bytes: int = 32 * 2**10
-    header_seconds: float = 10.0  # until a request's head must be whole
-    keep_alive_seconds: float = 15.0  # until an idle connection is closed
-    linger_seconds: float = 2.0  # how long a refused body is still read and thrown away
-    shutdown_seconds: float = 30.0  # for finishing what was accepted
-
-    def __post_init__(self) -> None:
-        _check_fields(self)
-        for name in typing.get_type_hints(type(self)):
-            _require(getattr(self, name) > 0, f"{name} must be positive, not {getattr(self, name)}")
-
-    @classmethod
-    def of(cls, settings: dict[str, Any]) -> Self:
-        """The defaults with some limits changed; values may be strings, as a command line gives them."""
-        kinds = typing.get_type_hints(cls)
-        if unknown := sorted(set(settings) - set(kinds)):
-            raise InputError(f"unknown limit {unknown[0]!r}: the server's limits are {', '.join(kinds)}")
-        return cls(**{name: _convert(name, value, kinds[name]) for name, value in settings.items()})
+    num_inference_walks: int = within(64, 1, 2**16)  # Z
 
 
 @dataclass(frozen=True)
@@ -254,20 +148,20 @@ class Config:
         sections: dict[str, dict[str, Any]] = {}
         for name, value in settings.items():
             section, kind = _owner(name)
-            sections.setdefault(section, {})[name] = _convert(name, value, kind)
+            sections.setdefault(section, {})[name] = convert(name, value, kind)
         changed = {
             section: dataclasses.replace(getattr(self, section), **values) for section, values in sections.items()
         }
         return dataclasses.replace(self, **changed)
 
-    def settled(self, has_attributes: bool) -> Self:
-        """These settings, or a copy where `auto` has become what nodes without attributes need.
+    def resolve_auto(self, has_attributes: bool) -> Self:
+        """These settings, or for nodes without attributes a copy with `append_features="auto"` resolved.
 
-        Their features beside the assignments count more and are closer to the node itself.
+        Their appended features count more and are closer to the node itself.
         """
-        if has_attributes or self.objective.features_beside != "auto":
+        if has_attributes or self.objective.append_features != "auto":
             return self
-        return self.replace(features_beside="always", beside_scale=2.0, beside_dim=2**15, restart=0.5)
+        return self.replace(append_features="always", appended_scale=2.0, appended_dim=2**15, restart=0.5)
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Plain nested dictionaries, ready for JSON."""
@@ -309,67 +203,6 @@ def _owner(name: str) -> tuple[str, Any]:
     raise InputError(f"unknown setting {name!r}{hint}")
 
 
-def _convert(name: str, value: Any, kind: Any) -> Any:
-    """Turn a value (perhaps a string, or a list from JSON) into the type of its field."""
-    try:
-        if get_origin(kind) is tuple:
-            item = get_args(kind)[0]
-            parts = value.split(",") if isinstance(value, str) else value
-            parts = [parts] if isinstance(parts, int | float) else parts
-            return tuple(_convert(name, part, item) for part in parts)
-        if kind is bool and isinstance(value, str):
-            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[value.lower()]
-        if kind is int and isinstance(value, float) and value != int(value):
-            raise ValueError
-        if kind in (int, float) and not isinstance(value, bool):
-            return kind(value)
-    except (KeyError, TypeError, ValueError, OverflowError):
-        raise InputError(f"setting {name!r}: {value!r} is not {_type_name(kind)}") from None
-    return value
-
-
-def _check_fields(config: Any) -> None:
-    """Refuse values of the wrong type before anything else looks at them."""
-    for name, kind in typing.get_type_hints(type(config)).items():
-        value = getattr(config, name)
-        if not _fits(value, kind):
-            raise InputError(f"setting {name!r}: {value!r} is not {_type_name(kind)}")
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    origin = get_origin(kind)
-    if origin is Literal:
-        return value in get_args(kind)
-    if origin is tuple:
-        return isinstance(value, tuple) and all(_fits(item, get_args(kind)[0]) for item in value)
-    if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, kind)
-
-
-def _type_name(kind: Any) -> str:
-    if get_origin(kind) is Literal:
-        return "one of " + ", ".join(repr(option) for option in get_args(kind))
-    if get_origin(kind) is tuple:
-        return f"a list of {_type_name(get_args(kind)[0])} values"
-    names = {int: "a whole number", float: "a finite number", bool: "true or false", str: "text"}
-    return names.get(kind, str(kind)) if not isinstance(kind, types.UnionType) else str(kind)
-
-
-def _require_at_most(config: Any, **largest: int) -> None:
-    """Refuse sizes that no machine has memory for, as a slip of the finger or a hostile file may give them."""
-    for name, limit in largest.items():
-        value = getattr(config, name)
-        _require(value <= limit, f"{name} can be {limit} at most, not {value}")
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise InputError(message)
-
-
 # `paper`: section 4 of the paper. What it leaves out and is added here is listed in docs/recipes.md.
 # `best`: the best validation accuracy so far; half a minute of training, whatever the size of the graph.
 # `fast`: a smaller encoder and fewer walks, at a twentieth of the cost.
@@ -377,7 +210,7 @@ _PAPER = Config().replace(
     features="doc2vec",
     walk_length=8,
     num_walks=128,
-    dim=128,
+    encoder_dim=128,
     num_layers=2,
     num_heads=8,
     ff_dim=1024,
@@ -401,6 +234,7 @@ _BEST = Config().replace(feature_dim=256, epochs=4, steps_per_epoch=25, num_infe
 _FAST = _BEST.replace(num_layers=1, ff_dim=128, batch_size=128, epochs=2)
 DEFAULT_RECIPE = "best"
 RECIPES: dict[str, Config] = {"paper": _PAPER, "fast": _FAST, "best": _BEST}
+DEFAULT_RECIPE = "best"
 
 
 def recipe_config(name: str) -> Config:

@@ -30,7 +30,7 @@ def choose_device(name: str) -> torch.device:
     except (RuntimeError, AssertionError):
         known = False
     if not known:
-        raise InputError(f"device {name!r} is not there: use auto, cpu, cuda or mps")
+        raise InputError(f"device {name!r} is not available: use auto, cpu, cuda or mps")
     return device
 
 
@@ -43,7 +43,7 @@ def available_cores() -> int:
 def torch_threads(count: int, positions: int = 0) -> Iterator[None]:
     """Let torch use `count` threads inside the block, but no more than there are cores.
 
-    0: as many as `positions` walk positions at a time are worth.
+    0: as many as pay for `positions` walk positions at a time.
     """
     before = torch.get_num_threads()
     keep_freed_memory()
@@ -65,10 +65,10 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
 @functools.cache
 def keep_freed_memory(*, large_too: bool = False) -> None:
-    """Ask the C library (glibc) to keep freed blocks: to give back and fetch anew what every step needs costs 10%.
+    """Ask the C library (glibc) to keep freed blocks: returning and requesting what every step needs costs 10%.
 
-    `large_too`: blocks above 32 MiB as well, such as arrays over all nodes. To fetch those anew costs a third of the
-    time, to keep them up to 40% more memory (DGI on Pubmed).
+    `large_too`: blocks above 32 MiB as well, such as arrays over all nodes. Requesting those again costs a
+    third of the time, keeping them up to 40% more memory (DGI on Pubmed).
     """
     with contextlib.suppress(OSError, AttributeError, TypeError):
         mallopt = ctypes.CDLL(None).mallopt

@@ -1,4 +1,4 @@
-"""What a fit or an embedding will take on this machine: seconds by stage from short probes, and peak memory."""
+"""Estimates of a fit or an embedding on this machine: seconds by stage from short probes, and peak memory."""
 
 import time
 from collections.abc import Callable
@@ -11,20 +11,20 @@ import torch
 
 from sanne.config import Config
 from sanne.device import peak_memory, torch_threads
-from sanne.features.choose import FeatureMap, fit_transform_features
+from sanne.features.base import FeatureMap
+from sanne.features.choose import fit_transform_features
 from sanne.graph.graph import FloatArray, Graph
-from sanne.infer.embed import WALKS_AT_ONCE, embed
+from sanne.infer.embed import embed
+from sanne.infer.read import WALKS_AT_ONCE
 from sanne.model.artifact import Artifact
-from sanne.model.distil import ClusterDistillation, Teacher
 from sanne.model.model import WalkModel
-from sanne.model.neighbours import NeighbourSoftmax
 from sanne.train.distributed import Processes
+from sanne.train.fit import AXES_SAMPLE
 from sanne.train.loop import make_optimisers, training_step
 from sanne.vectors.parquet import ROW_GROUP
 from sanne.walks.batches import WalkStream
 
 _PROBE_NODES = 20_000  # features are tried on so many nodes
-_PROBE_SMOOTHING = 2  # steps
 _PROBE_TRAINING = 6  # steps
 _PROBE_EMBEDDED, _PROBE_ROUNDS = 256, 5  # nodes, and how often: the median counts
 _LIBRARIES = 200 * 2**20  # bytes that torch, numba and pyarrow take on the way
@@ -48,24 +48,24 @@ class Estimate:
 
 
 def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
-    """Try every stage of a fit on a part of the work, and scale it up to the whole."""
+    """Time every stage of a fit on a part of the work, and scale it up."""
     before = peak_memory()
     feature_map, feature_seconds = _probe_features(graph, config, seed)
-    config = config.settled(has_attributes=feature_map.name != "structure")
+    config = config.resolve_auto(has_attributes=feature_map.reads != "nothing")
     features = np.random.default_rng(seed).standard_normal((graph.num_nodes, feature_map.width), np.float32)
     model = WalkModel(config, width=feature_map.width, num_nodes=graph.num_nodes, seed=seed)
-    stages = {"features": feature_seconds}
-    if isinstance(model.objective, ClusterDistillation):
-        model.objective.teacher, stages["teacher"] = _probe_teacher(graph, features, config, seed)
+    adjacency = graph.adjacency(config.walks.direction)
+    stages = {"features": feature_seconds, **model.objective.probe(adjacency, features)}
     stages["training"] = _probe_training(graph, features, model, config, seed)
-    if isinstance(model.objective, ClusterDistillation):
-        model.objective.teacher = None
+    model.objective.finish()
     artifact = Artifact(config, seed, feature_map, model, graph.num_nodes)
     walked = graph.num_nodes
-    if isinstance(model.objective, NeighbourSoftmax) and config.objective.present_vectors == "table":
-        walked = int(np.sum(np.diff(graph.adjacency(config.walks.direction).indptr) == 0))
+    if model.objective.present_vectors() is not None:
+        walked = int(np.sum(np.diff(adjacency.indptr) == 0))
+    if model.reduced_dim:
+        walked += min(graph.num_nodes, AXES_SAMPLE)
     stages["embedding"] = _probe_embedding(artifact, graph, walked)
-    return Estimate(stages, before + _bytes_of_fit(graph, model, feature_map.width, config))
+    return Estimate(stages, before + _bytes_of_fit(graph, model, feature_map.width))
 
 
 def estimate_embedding(artifact: Artifact, graph: Graph, count: int) -> Estimate:
@@ -97,18 +97,6 @@ def _part(graph: Graph) -> tuple[Graph, float]:
     return graph.subgraph(np.sort(nodes)), graph.num_nodes / len(nodes)
 
 
-def _probe_teacher(graph: Graph, features: FloatArray, config: Config, seed: int) -> tuple[Teacher, float]:
-    """A teacher that smooths a few steps only, and the seconds that the real one would take."""
-    adjacency = graph.adjacency(config.walks.direction)
-    wanted = config.objective.smoothing_steps
-    few = min(_PROBE_SMOOTHING, wanted)
-    unsmoothed = _seconds(lambda: Teacher(adjacency, features, config.replace(smoothing_steps=0).objective, seed))
-    started = time.perf_counter()
-    teacher = Teacher(adjacency, features, config.replace(smoothing_steps=few).objective, seed)
-    smoothing = max(0.0, time.perf_counter() - started - unsmoothed)
-    return teacher, unsmoothed + smoothing * wanted / max(few, 1)
-
-
 def _probe_training(graph: Graph, features: FloatArray, model: WalkModel, config: Config, seed: int) -> float:
     stream = WalkStream(graph.adjacency(config.walks.direction), config.walks, config.train, seed=seed)
     optimisers = make_optimisers(model, config.train)
@@ -134,27 +122,23 @@ def _probe_embedding(artifact: Artifact, graph: Graph, count: int) -> float:
     return float(np.median(seconds)) * count / len(nodes)
 
 
-def _bytes_of_fit(graph: Graph, model: WalkModel, width: int, config: Config) -> int:
-    """Beyond the graph: the larger of what features and teacher hold, and what training and embedding hold."""
+def _bytes_of_fit(graph: Graph, model: WalkModel, width: int) -> int:
+    """Beyond the graph: the largest of what features, the objective's preparation, and training with embedding hold."""
     rows = 4 * graph.num_nodes * width
-    arcs = 12 * len(graph.indices)  # a value and an index each
-    teacher = 0
-    if config.objective.objective == "distil":
-        teacher = rows * (4 + len(config.objective.smoothing_alphas)) + 3 * arcs
-    table = 0
-    if isinstance(model.objective, NeighbourSoftmax):
-        table = 4 * 4 * graph.num_nodes * config.model.dim  # with its gradient and two moments
+    preparation = model.objective.preparation_bytes(graph.num_nodes, len(graph.indices), width)
+    table = model.objective.sparse_table()
+    table_bytes = 0 if table is None else 4 * table.nbytes  # with its gradient and two moments
     return max(
         _LIBRARIES + 5 * rows,
-        _LIBRARIES + teacher,
-        rows + table + _bytes_of_embedding(graph, model, width, graph.num_nodes),
+        _LIBRARIES + preparation,
+        rows + table_bytes + _bytes_of_embedding(graph, model, width, graph.num_nodes),
     )
 
 
 def _bytes_of_embedding(graph: Graph, model: WalkModel, width: int, held: int) -> int:
     """Features of all nodes, the vectors of `held` ones, and one part of walks on its way through the encoder."""
     config = model.encoder.config
-    working = _LIBRARIES + 4 * WALKS_AT_ONCE * len(model.encoder.positions) * (8 * config.dim + config.ff_dim)
+    working = _LIBRARIES + 4 * WALKS_AT_ONCE * len(model.encoder.positions) * (8 * config.encoder_dim + config.ff_dim)
     return 4 * graph.num_nodes * width + 4 * held * model.vector_dim + working
 
 

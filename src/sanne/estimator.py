@@ -41,7 +41,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     >>> model.embedding_.shape
     """
 
-    _newcomers: tuple[Any, FloatArray] | None = None  # ids and vectors of the last `transform`, for `similar`
+    _new_nodes: tuple[Any, FloatArray] | None = None  # ids and vectors of the last `transform`, for `similar`
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     ) -> FloatArray | Embedding:
         """Vectors (count, dim) of nodes of a graph, seen in fit or not, read from walks over it as it is now.
 
-        With `explain=True` (or a number of nodes to name), an `Embedding` with spread and explanation instead.
+        With `explain=True` (or a number of nodes to list), an `Embedding` with spread and explanation instead.
 
         >>> model.transform(bigger_graph, nodes=["paper-9001"])
         """
@@ -118,26 +118,26 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         explain = 10 if explain is True else int(explain)
         graph = graph if isinstance(graph, Graph) else load_graph(graph)
         found = embed(self._fitted(), graph, nodes, explain=explain, progress=self.progress)
-        self._remember_newcomers(found)
+        self._keep_new_nodes(found)
         return found
 
     def fit_transform(self, graph: Any, y: None = None, **fit_options: Any) -> FloatArray:
         """Fit, and return a copy of `embedding_`."""
         return self.fit(graph, **fit_options).embedding_.copy()
 
-    def doubt(self, vectors: FloatArray | None = None) -> FloatArray:
+    def uncertainty(self, vectors: FloatArray | None = None) -> FloatArray:
         """How undecided vectors of this model are, (n,), from 0 to below 1; those of `embedding_` by default.
 
-        One minus the largest share that a clustering gives a node, mean over clusterings. Nodes with much doubt are
-        classified wrongly more often; see docs/results.md.
+        One minus the largest share that a clustering gives a node, mean over clusterings. The higher it is, the more
+        often a node is classified wrongly.
         """
         model = self._fitted().model
         rows = self.embedding_ if vectors is None else np.asarray(vectors, np.float32)
         if rows.ndim != 2 or rows.shape[1] != model.vector_dim:
             raise InputError(f"vectors of this model are (n, {model.vector_dim}), not {rows.shape}")
-        found = model.doubt(rows)
+        found = model.uncertainty(rows)
         if found is None:
-            raise InputError("doubt needs clusters, which the objective 'neighbours' has not: fit another recipe")
+            raise InputError("this model's objective has no uncertainty: fit another recipe")
         return found
 
     def similar(self, node: Any, k: int = 10) -> list[tuple[Any, float]]:
@@ -151,7 +151,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         row = _row_of(self.node_ids_, node)
         if row is not None:
             return most_similar(self.node_ids_, self.embedding_, self.embedding_[row], k, leave_out=row)
-        ids, vectors = self._newcomers or (None, None)
+        ids, vectors = self._new_nodes or (None, None)
         new_row = None if ids is None else _row_of(ids, node)
         if vectors is None or new_row is None:
             raise UnknownNodeError(
@@ -161,7 +161,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         return most_similar(self.node_ids_, self.embedding_, vectors[new_row], k)
 
     def save(self, folder: str | Path) -> None:
-        """Write the model folder, whole or not at all; an older model there is replaced."""
+        """Write the model folder, completely or not at all; an earlier model there is replaced."""
         artifact = self._fitted()
         with replaced_folder(check_model_target(folder)) as part:
             write_vectors(part / VECTORS, self.node_ids_, self.embedding_, self.spread_)
@@ -201,11 +201,11 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         self.node_ids_ = node_ids
         self.embedding_ = vectors
         self.spread_ = spread
-        self._newcomers = None
+        self._new_nodes = None
         self._protect_vectors()
 
     def _protect_vectors(self) -> None:
-        """A change in place would spoil `similar` and `save`."""
+        """Make them read-only: a change in place would corrupt `similar` and `save`."""
         for array in (self.node_ids_, self.embedding_, self.spread_):
             array.flags.writeable = False
 
@@ -214,14 +214,14 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         if hasattr(self, "embedding_"):  # numpy unpickles arrays as writeable
             self._protect_vectors()
 
-    def _remember_newcomers(self, found: Embedding) -> None:
+    def _keep_new_nodes(self, found: Embedding) -> None:
         """Copy the vectors of nodes that fit did not see; the caller may change what was given to it."""
         if not hasattr(self, "node_ids_"):  # only the first of several training processes has vectors
             return
         rows = match_ids(pa.array(self.node_ids_), pa.array(found.node_ids))
         new = np.ones(len(found.node_ids), bool)
         new[rows[rows >= 0]] = False
-        self._newcomers = found.node_ids[new], found.vectors[new]
+        self._new_nodes = found.node_ids[new], found.vectors[new]
 
     def _config(self) -> Config:
         settings = self.settings or {}

@@ -55,7 +55,8 @@ PURPOSES = {
     "split": 9,
     "dropout": 10,
     "plot": 11,
-    "common": 12,
+    "mean_assignment": 12,
+    "axes": 13,
 }
 
 

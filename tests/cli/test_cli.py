@@ -29,7 +29,7 @@ TINY = {
     "epochs": 2,
     "steps_per_epoch": 3,
     "batch_size": 32,
-    "dim": 16,
+    "encoder_dim": 16,
     "num_heads": 2,
     "cluster_sizes": 16,
     "cluster_seeds": 2,
@@ -177,7 +177,7 @@ FIT_POINTS = [
     "sanne.train.loop.save_checkpoint",
     "sanne.estimator.embed_present",
 ]
-EMBED_POINTS = ["sanne.infer.embed.WalkSampler.walks_of_each", "sanne.vectors.parquet.to_table"]
+EMBED_POINTS = ["sanne.infer.read.WalkSampler.walks_of_each", "sanne.vectors.parquet.to_table"]
 
 
 def interrupt_at(point: str, how: str, patch: pytest.MonkeyPatch) -> None:

@@ -111,7 +111,7 @@ def test_what_the_first_page_says(after_first: Path) -> None:
     drawn_on = [node for node, _ in found.explanation[0]]
     assert drawn_on[0] == "mead"
     assert {"honey", "yeast"} & set(drawn_on)
-    mead, pulsar = model.doubt(found.vectors)
+    mead, pulsar = model.uncertainty(found.vectors)
     assert mead > pulsar
     assert (after_first / "map2.png").stat().st_size > 10_000
 

@@ -13,7 +13,8 @@ import pytest
 import typer.main
 
 from sanne.cli.commands import app
-from sanne.config import ServeConfig, setting_names
+from sanne.config import setting_names
+from sanne.serve.limits import ServeLimits
 
 ROOT = Path(__file__).parents[2]
 THREAD = re.compile(r"https://github\.com/[\w.-]+/[\w.-]+/(issues|pull)/\d+")
@@ -98,7 +99,7 @@ def test_the_reference_is_complete(site: Path) -> None:
         assert f">{name}<" in text, name
     assert "--explain INTEGER" in text
     text = (site / "reference" / "settings.html").read_text(encoding="utf-8")
-    for name in [*setting_names(), *ServeConfig.__dataclass_fields__]:
+    for name in [*setting_names(), *ServeLimits.__dataclass_fields__]:
         assert f"<code>{name}</code>" in text, name
     assert "number of nodes, the start included" in text  # the comments beside the fields
     text = (site / "reference" / "python.html").read_text(encoding="utf-8")

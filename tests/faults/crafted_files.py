@@ -119,7 +119,12 @@ def liars(files: Files) -> list[Crafted]:
     for value in (float("nan"), float("inf"), -float("inf")):
         found += [("model-dense", "model.safetensors", _filled(model, value), "not finite")]
     for section, name, value in (
-        *(("model", "dim", 2**40), ("model", "dim", 4096), ("model", "num_layers", 10**9), ("model", "ff_dim", 2**50)),
+        *(
+            ("model", "encoder_dim", 2**40),
+            ("model", "encoder_dim", 4096),
+            ("model", "num_layers", 10**9),
+            ("model", "ff_dim", 2**50),
+        ),
         *(("walks", "walk_length", 2**40), ("infer", "num_inference_walks", 2**40), ("model", "num_heads", 2**40)),
         *(("objective", "cluster_seeds", 10**12), ("objective", "cluster_sizes", [2**40]), ("features", "features", 7)),
         *(("objective", "cluster_sizes", [[]]), ("train", "threads", "many"), ("walks", "direction", "up")),

@@ -28,7 +28,7 @@ SMALL = {
     "batch_size": 64,
     "steps_per_epoch": 4,
     "epochs": 8,
-    "dim": 16,
+    "encoder_dim": 16,
     "num_layers": 1,
     "num_heads": 2,
     "ff_dim": 32,

@@ -15,7 +15,7 @@ from sanne.estimator import SANNE
 from sanne.graph.graph import Graph
 
 SMALL: dict[str, Any] = {
-    "dim": 32,
+    "encoder_dim": 32,
     "num_heads": 2,
     "num_layers": 1,
     "ff_dim": 64,
@@ -57,7 +57,7 @@ def small_model(recipe: str, kind: str, threads: int = 1) -> SANNE:
     if recipe == "paper":  # which reads text where it is not told otherwise
         changes |= {
             "num_negatives": 64,
-            "features": {"text": "doc2vec", "features": "given", "bare": "structure"}[kind],
+            "features": {"text": "doc2vec", "features": "numeric", "bare": "structure"}[kind],
         }
     return SANNE(recipe, settings=SMALL | changes, random_state=3)
 

@@ -113,7 +113,7 @@ def read_model(kind: str) -> Callable[[Path], None]:
         model = SANNE.load(folder)
         require_finite(model.transform(small_graph(kind), small_graph(kind).node_ids[:3]))
         model.similar(model.node_ids_[0], 2)
-        model.doubt()
+        model.uncertainty()
         ModelSource.remembered(model.artifact_)
         export_vectors(folder, "npy", folder / "out.npy")
 

@@ -27,18 +27,18 @@ def graph(**node_data: Any) -> Graph:
     [
         ({"texts": TEXTS, "features": COUNTS}, "tfidf"),
         ({"features": COUNTS}, "tfidf"),
-        ({"features": -COUNTS}, "given"),
-        ({"features": COUNTS.toarray()}, "given"),
+        ({"features": -COUNTS}, "numeric"),
+        ({"features": COUNTS.toarray()}, "numeric"),
         ({"features": np.empty((6, 0), np.float32)}, "structure"),
         ({}, "structure"),
     ],
 )
 def test_auto_takes_text_then_features_then_structure(node_data: Any, name: str) -> None:
-    assert choose_features(graph(**node_data), FeatureConfig()) == name
+    assert choose_features(graph(**node_data), FeatureConfig()).name == name
     assert fit_features(graph(**node_data), FeatureConfig(feature_dim=3), 0).name == name
 
 
-@pytest.mark.parametrize("wanted", ["tfidf", "doc2vec", "given"])
+@pytest.mark.parametrize("wanted", ["tfidf", "doc2vec", "numeric"])
 @pytest.mark.parametrize("node_data", [{}, {"features": np.empty((6, 0), np.float32)}])
 def test_features_that_the_graph_cannot_give_are_refused(wanted: Any, node_data: Any) -> None:
     with pytest.raises(InputError, match=wanted):
@@ -53,7 +53,7 @@ def test_features_that_the_graph_cannot_give_are_refused(wanted: Any, node_data:
         ("tfidf", {"features": COUNTS * 0.3}),
         ("doc2vec", {"texts": TEXTS}),
         ("doc2vec", {"features": COUNTS}),
-        ("given", {"features": COUNTS.toarray()}),
+        ("numeric", {"features": COUNTS.toarray()}),
         ("structure", {}),
     ],
 )
@@ -73,14 +73,34 @@ def test_a_map_comes_back_from_disk_exactly(tmp_path: Path, wanted: Any, node_da
 def test_parts_that_do_not_fit_together_are_refused() -> None:
     for wanted, node_data in (
         ("tfidf", {"texts": TEXTS}),
-        ("given", {"features": COUNTS.toarray()}),
+        ("numeric", {"features": COUNTS.toarray()}),
         ("structure", {}),
     ):
         fitted = fit_features(graph(**node_data), FeatureConfig(features=wanted, feature_dim=3), 0)  # type: ignore[arg-type]
         description, arrays = fitted.state()
-        name = {"given": "mean", "tfidf": "idf", "structure": "idf"}[fitted.name]
+        name = {"numeric": "mean", "tfidf": "idf", "structure": "idf"}[fitted.name]
         with pytest.raises(InputError):
             restore_features(fitted.name, description, arrays | {name: arrays[name][:-1]})
+
+
+@pytest.mark.parametrize(
+    ("node_data", "wanted", "reads"),
+    [
+        ({"texts": TEXTS, "features": COUNTS}, "auto", "text"),
+        ({"texts": TEXTS}, "doc2vec", "text"),
+        ({"features": COUNTS}, "tfidf", "counts"),
+        ({"features": COUNTS.toarray()}, "numeric", "numbers"),
+        ({"features": COUNTS}, "structure", "nothing"),
+    ],
+)
+def test_a_map_declares_what_it_reads(node_data: Any, wanted: str, reads: str) -> None:
+    fitted = fit_features(graph(**node_data), FeatureConfig(features=wanted, feature_dim=3, doc2vec_epochs=2), 0)
+    assert (fitted.reads, fitted.reads_text) == (reads, reads == "text")
+
+
+def test_an_unknown_map_is_refused() -> None:
+    with pytest.raises(InputError, match="unknown features 'tf-idf': choose one of doc2vec"):
+        fit_features(graph(), FeatureConfig(features="tf-idf"), 0)
 
 
 def test_a_map_of_a_later_version_is_named() -> None:

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planted import assert_same_graph
-from sanne.config import BuildConfig
 from sanne.errors import InputError, MissingExtraError
 from sanne.graph.folder.build import build_graph, parse_size
+from sanne.graph.folder.limits import BuildLimits
 from sanne.graph.folder.numbering import DatabaseIds
 from sanne.graph.folder.store import open_graph
 from sanne.graph.load import load_graph
@@ -35,7 +35,7 @@ def small_blocks(patch: pytest.MonkeyPatch) -> None:
     """Make the limits so small that a few edges need many blocks and parts."""
     patch.setattr("sanne.graph.folder.scan.blocks.__defaults__", (3,))
     patch.setattr("sanne.graph.folder.build._ROWS_AT_ONCE", 5)
-    patch.setattr("sanne.graph.folder.arcs._BYTES_PER_ARC", BuildConfig().memory // 8)
+    patch.setattr("sanne.graph.folder.arcs._BYTES_PER_ARC", BuildLimits().memory // 8)
     patch.setattr("sanne.graph.folder.arcs._ARCS_AT_ONCE", 4)
     patch.setattr("sanne.graph.folder.numbering._IDS_AT_ONCE", 2)
     patch.setattr("sanne.graph.folder.node_files._ROWS_AT_ONCE", 2)
@@ -204,7 +204,7 @@ def test_memory_is_an_amount() -> None:
         with pytest.raises(InputError, match="write it as 4GB"):
             parse_size(text)
     with pytest.raises(InputError, match="at least 1 GiB"):
-        BuildConfig(memory=1000)
+        BuildLimits(memory=1000)
 
 
 def test_memory_does_not_grow_with_the_edges(tmp_path: Path) -> None:

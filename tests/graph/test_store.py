@@ -93,7 +93,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
     assert float(run.stdout) < 40
 
 
-@pytest.mark.parametrize("features", ["given", "structure", "tfidf"])
+@pytest.mark.parametrize("features", ["numeric", "structure", "tfidf"])
 def test_a_model_trains_and_embeds_on_a_mapped_graph_as_in_memory(tmp_path: Path, features: str) -> None:
     graph = planted_graph()
     if features == "tfidf":

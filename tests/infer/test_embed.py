@@ -15,9 +15,11 @@ from sanne.features.numeric import Standardised
 from sanne.graph.folder.store import open_graph, save_graph
 from sanne.graph.graph import Graph
 from sanne.infer import embed as embed_module
-from sanne.infer.embed import embed, embed_parts, embed_present, standard_error
+from sanne.infer import read as read_module
+from sanne.infer.embed import embed, embed_parts, embed_present
+from sanne.infer.read import standard_error
 from sanne.model.artifact import Artifact
-from sanne.model.distil import visit_weights
+from sanne.model.objective import visit_weights
 from sanne.train.fit import fit_model
 from sanne.vectors.formats import write_parts
 from sanne.vectors.vectors import Embedding
@@ -72,7 +74,7 @@ def test_rows_follow_the_order_asked_for_repeats_included(artifact: Artifact) ->
 
 def test_small_batches_give_the_same(artifact: Artifact, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = embed(artifact, BIGGER, explain=3)
-    monkeypatch.setattr(embed_module, "WALKS_AT_ONCE", 200)
+    monkeypatch.setattr(read_module, "WALKS_AT_ONCE", 200)
     pieces = embed(artifact, BIGGER, explain=3)
     assert np.allclose(whole.vectors, pieces.vectors, atol=1e-5)
     assert whole.explanation is not None
@@ -81,8 +83,8 @@ def test_small_batches_give_the_same(artifact: Artifact, monkeypatch: pytest.Mon
 
 
 def test_it_is_the_mean_over_walks_of_the_models_output(artifact: Artifact) -> None:
-    walks = embed_module.WalkSampler(
-        GRAPH.adjacency(), walk_length=5, seed=embed_module.derived_seed(0, "inference")
+    walks = read_module.WalkSampler(
+        GRAPH.adjacency(), walk_length=5, seed=read_module.derived_seed(0, "inference")
     ).walks_of_each(np.array([7]), 8)
     degrees = np.diff(GRAPH.adjacency().indptr)
     counts = visit_weights(degrees, artifact.model.objective.degree_power)
@@ -227,7 +229,7 @@ def test_a_graph_that_lacks_what_the_model_reads_is_named(artifact: Artifact) ->
 
 
 def test_parts_are_the_whole_bit_for_bit(artifact: Artifact, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embed_module, "WALKS_AT_ONCE", 200)
+    monkeypatch.setattr(read_module, "WALKS_AT_ONCE", 200)
     monkeypatch.setattr(embed_module, "NODES_A_PART", 30)
     whole = embed(artifact, BIGGER, explain=2)
     parts = list(embed_parts(artifact, BIGGER, explain=2))
@@ -262,7 +264,7 @@ def test_mapped_features_are_gathered_and_never_computed_for_all(
         return original(self, graph, nodes)
 
     monkeypatch.setattr(Standardised, "transform", watched)
-    monkeypatch.setattr(embed_module, "WALKS_AT_ONCE", 40)
+    monkeypatch.setattr(read_module, "WALKS_AT_ONCE", 40)
     few = embed(artifact, mapped)
     assert max(asked) < GRAPH.num_nodes
     assert np.allclose(few.vectors, expected.vectors, atol=1e-5)
@@ -273,14 +275,14 @@ def test_embedding_a_mapped_graph_into_a_file_holds_neither_features_nor_vectors
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """120 MB of features and 60 MB of vectors pass through, and neither stays."""
-    monkeypatch.setattr(embed_module, "WALKS_AT_ONCE", 1000)
+    monkeypatch.setattr(read_module, "WALKS_AT_ONCE", 1000)
 
     def held() -> float:
         status = Path("/proc/self/status").read_text()
         return int(status.split("RssAnon:")[1].split()[0]) / 1024
 
     small = planted_graph(width=1000)
-    config = tiny_config(dim=512, ff_dim=8, num_inference_walks=1, walk_length=1, objective="neighbours")
+    config = tiny_config(encoder_dim=512, ff_dim=8, num_inference_walks=1, walk_length=1, objective="neighbours")
     artifact = fit_model(small, config.replace(epochs=1, steps_per_epoch=1, num_targets=1), 0)
     n = 30_000
     np.lib.format.open_memmap(tmp_path / "f.npy", "w+", np.float32, (n, 1000)).flush()

@@ -11,7 +11,7 @@ from sanne_lab.bench import embed as embed_bench
 from sanne_lab.bench import train as train_bench
 from sanne_lab.bench.products import backward_shapes, forward_shapes, operations
 
-SMALL = ["dim=16", "ff_dim=32", "num_heads=2", "batch_size=8", "cluster_seeds=2", "num_negatives=20"]
+SMALL = ["encoder_dim=16", "ff_dim=32", "num_heads=2", "batch_size=8", "cluster_seeds=2", "num_negatives=20"]
 
 
 @pytest.fixture(autouse=True)

@@ -65,7 +65,7 @@ def test_the_full_model_is_taken_from_table_2_without_its_test_figure(
 
 
 def test_figure_3_varies_one_setting_and_says_how_many_splits(tiny: None, tmp_path: Path) -> None:
-    cells = figure3.make_cells("best", ["cora"], symbols=["H"], splits=2, changes={"dim": 16})
+    cells = figure3.make_cells("best", ["cora"], symbols=["H"], splits=2, changes={"encoder_dim": 16})
     assert not fill(cells, tmp_path, Plan())
     found = figure3.load(cells, tmp_path)
     assert [(one.label, one.setting, len(one.validation)) for one in found] == [

@@ -134,8 +134,8 @@ def test_newcomers_are_kept_one_by_one_and_serve_both_tables(
     assert fake.spread is None
     ours = by_system["sanne-best"][0]
     assert ours.spread is not None
-    assert ours.doubt is not None
-    assert ((ours.doubt >= 0) & (ours.doubt < 1)).all()
+    assert ours.uncertainty is not None
+    assert ((ours.uncertainty >= 0) & (ours.uncertainty < 1)).all()
     assert len(ours.spread) == len(ours.correct) == 40
     assert spread.load(tmp_path / "results", "fast") == []
     page = tmp_path / "page.md"
@@ -151,7 +151,7 @@ def test_newcomers_are_kept_one_by_one_and_serve_both_tables(
 def test_the_spread_command_draws_and_tabulates(run: Run, tiny: None, tmp_path: Path) -> None:
     code, out, err = run("spread", "--dataset", "cora")
     assert code == 0
-    assert "| doubt |" in out
+    assert "| uncertainty |" in out
     assert "spread.svg" in err
     assert {path.name for path in (tmp_path / "results").glob("spread.*")} == {
         "spread.md", "spread.tex", "spread.csv", "spread.png", "spread.svg",

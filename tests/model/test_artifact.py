@@ -132,13 +132,14 @@ DAMAGE: dict[str, Callable[[Path], Any]] = {
     "weights empty and vouched for": lambda f: ((f / "model.safetensors").write_bytes(b""), vouch(f)),
     "features not JSON and vouched for": lambda f: ((f / "features.json").write_text("{"), vouch(f)),
     "features a list": lambda f: ((f / "features.json").write_text("[]"), vouch(f)),
-    "newer format": edit_header(lambda h: h.update(format_version=2)),
+    "newer format": edit_header(lambda h: h.update(format_version=3)),
+    "older format": edit_header(lambda h: h.update(format_version=1)),
     "format not a number": edit_header(lambda h: h.update(format_version="1")),
     "no settings": edit_header(lambda h: h.pop("settings")),
     "a setting of a later version": edit_header(lambda h: h["settings"]["walks"].update(teleport=0.1)),
     "a setting out of range": edit_header(lambda h: h["settings"]["walks"].update(walk_length=0)),
     "an infinite setting": edit_header(lambda h: h["settings"]["train"].update(epochs=float("inf"))),
-    "another width": edit_header(lambda h: h["settings"]["model"].update(dim=32)),
+    "another width": edit_header(lambda h: h["settings"]["model"].update(encoder_dim=32)),
     "another depth": edit_header(lambda h: h["settings"]["model"].update(num_layers=2)),
     "no seed": edit_header(lambda h: h.pop("seed")),
     "a seed below zero": edit_header(lambda h: h.update(seed=-1)),
@@ -225,8 +226,15 @@ def test_a_table_of_another_number_of_nodes_is_refused(artifact: Artifact, folde
 
 def test_a_newer_format_asks_for_an_upgrade_and_not_for_a_new_fit(folder: Path) -> None:
     DAMAGE["newer format"](folder)
-    with pytest.raises(ModelFolderError, match=r"format 2, this one reads 1.*upgrade sanne"):
+    with pytest.raises(ModelFolderError, match=r"format 3, this one reads 2.*upgrade sanne"):
         Artifact.read(folder)
+
+
+def test_an_older_format_asks_for_a_new_fit_which_may_replace_it(folder: Path) -> None:
+    DAMAGE["older format"](folder)
+    with pytest.raises(ModelFolderError, match=r"older sanne \(format 1, this one reads 2\): fit again"):
+        Artifact.read(folder)
+    assert check_model_target(folder) == folder
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "features.json"])

@@ -10,8 +10,9 @@ from planted import planted_graph, tiny_config
 from sanne.config import Config
 from sanne.device import one_blas_thread, torch_threads
 from sanne.graph.graph import FloatArray, Graph
-from sanne.model.distil import ClusterDistillation, Teacher, restart_weights, visit_weights
+from sanne.model.distil import ClusterDistillation, Teacher, restart_weights
 from sanne.model.model import WalkModel
+from sanne.model.objective import visit_weights
 from sanne.model.teacher import cluster_centres, smooth
 from sanne.vectors.normalise import unit
 from sanne.walks.batches import Batch, WalkStream
@@ -24,7 +25,7 @@ SETTINGS: dict[str, Any] = {
     "smoothing_alphas": (0.1, 0.5),
     "cluster_sizes": (3, 5),
     "cluster_seeds": 2,
-    "features_beside": "never",
+    "append_features": "never",
 }
 
 
@@ -54,7 +55,7 @@ def test_before_the_common_part_goes_every_clustering_has_the_same_share() -> No
     model, objective, config = student()
     assert objective.group_sizes == [3, 3, 5, 5] * 2
     assert model.vector_dim == 32
-    vectors = model.eval()(*what_is_read(config)) + objective.common
+    vectors = model.eval()(*what_is_read(config)) + objective.mean_assignment
     assert vectors.shape == (64, 32)
     assert (vectors >= 0).all()
     parts = torch.stack([part.square().sum(dim=1) for part in vectors.split(objective.group_sizes, 1)])
@@ -64,26 +65,26 @@ def test_before_the_common_part_goes_every_clustering_has_the_same_share() -> No
 def test_vectors_are_free_of_most_of_what_the_teachers_assignments_have_in_common() -> None:
     model, objective, config = student()
     objective.teacher = teacher = Teacher(GRAPH.adjacency(), FEATURES, config.objective, seed=0)
-    objective.start_from_teacher()
+    objective.init_from_teacher()
     scores = teacher.logits(torch.arange(GRAPH.num_nodes)).split(objective.group_sizes, 1)
     roots = np.sqrt(np.concatenate([softmax(part.numpy()) for part in scores], axis=1) / 8)
-    assert np.allclose(objective.common, 0.8 * roots.mean(axis=0), atol=1e-5)
+    assert np.allclose(objective.mean_assignment, 0.8 * roots.mean(axis=0), atol=1e-5)
     with torch.no_grad():
         vectors = model.eval()(*what_is_read(config))
     apart = torch.nn.functional.normalize(vectors, dim=1)
-    together = torch.nn.functional.normalize(vectors + objective.common, dim=1)
+    together = torch.nn.functional.normalize(vectors + objective.mean_assignment, dim=1)
     assert (apart @ apart.T).mean() < 0.2 < 0.6 < (together @ together.T).mean()
 
 
-def test_the_axes_of_the_features_beside_do_not_depend_on_the_number_of_threads() -> None:
+def test_the_axes_of_appended_features_do_not_depend_on_the_number_of_threads() -> None:
     features = np.random.default_rng(0).normal(size=(GRAPH.num_nodes, 256)).astype(np.float32)
     found = []
     for threads in (1, 2):
         with torch_threads(threads), one_blas_thread():
             objective: Any = WalkModel(Config(), width=256, num_nodes=GRAPH.num_nodes, seed=0).objective
             objective.teacher = Teacher(GRAPH.adjacency(), features, Config().objective, seed=0)
-            objective.start_from_teacher()
-            found.append(objective.beside_axes)
+            objective.init_from_teacher()
+            found.append(objective.appended_axes)
     assert found[0].shape == (256, 128)
     assert torch.equal(*found)
 
@@ -189,16 +190,18 @@ def test_a_node_without_features_or_neighbours_has_an_even_target() -> None:
 
 @pytest.mark.parametrize("dim", [12, 16])  # 12: the width of the features; 16: a learned projection comes first
 def test_the_start_reads_a_walk_as_the_teacher_would_read_its_weighted_mean(dim: int) -> None:
-    model, objective, config = student(dim=dim)
+    model, objective, config = student(encoder_dim=dim)
     objective.teacher = Teacher(GRAPH.adjacency(), FEATURES, config.objective, seed=0)
     features, drawn = batch(config)
     cold = objective.loss(model.encoder, features, drawn).item()
-    objective.start_from_teacher()
+    objective.init_from_teacher()
     assert objective.loss(model.encoder, features, drawn).item() < cold - 0.05
     means = torch.nn.functional.normalize((restart_weights(5, 0.2)[:, None] * features).sum(dim=1), dim=1)
     scores = config.objective.sharpness * means @ objective.teacher.centres.T
     expected = torch.cat([part.softmax(1) for part in scores.split(objective.group_sizes, 1)], dim=1) / 8
-    assert torch.allclose((model.eval()(*what_is_read(config)) + objective.common).square(), expected, atol=1e-5)
+    assert torch.allclose(
+        (model.eval()(*what_is_read(config)) + objective.mean_assignment).square(), expected, atol=1e-5
+    )
 
 
 def test_many_untrained_walks_come_to_the_teachers_smoothing() -> None:
@@ -228,10 +231,10 @@ def test_a_hub_counts_less_and_a_lonely_node_counts_as_one_neighbour() -> None:
     assert visit_weights(np.array([3, 9]), 0.0).tolist() == [1, 1]
 
 
-def test_features_stand_beside_the_assignments_where_asked_for() -> None:
+def test_features_follow_the_assignments_where_asked_for() -> None:
     config = tiny_config(walk_length=3)
     model = WalkModel(config, width=12, num_nodes=9, seed=0).eval()
-    plain = WalkModel(tiny_config(walk_length=3, features_beside="never"), width=12, num_nodes=9, seed=0).eval()
+    plain = WalkModel(tiny_config(walk_length=3, append_features="never"), width=12, num_nodes=9, seed=0).eval()
     features = torch.randn(4, 3, 12, generator=torch.Generator().manual_seed(0))
     degrees = torch.tensor([0, 1, 4, 5000])
     with torch.no_grad():
@@ -243,20 +246,20 @@ def test_features_stand_beside_the_assignments_where_asked_for() -> None:
     assert torch.allclose(vectors[:, -12:], expected * longer, atol=1e-4)
 
 
-def test_many_features_stand_beside_along_the_main_axes_of_the_centres() -> None:
-    config = tiny_config(beside_dim=5, cluster_sizes=(8,))
+def test_many_features_are_appended_along_the_main_axes_of_the_centres() -> None:
+    config = tiny_config(appended_dim=5, cluster_sizes=(8,))
     model = WalkModel(config, width=12, num_nodes=GRAPH.num_nodes, seed=0).eval()
-    whole = WalkModel(config.replace(beside_dim=12), width=12, num_nodes=GRAPH.num_nodes, seed=0).eval()
+    whole = WalkModel(config.replace(appended_dim=12), width=12, num_nodes=GRAPH.num_nodes, seed=0).eval()
     for one in (model, whole):
         assert isinstance(one.objective, ClusterDistillation)
         one.objective.teacher = Teacher(GRAPH.adjacency(), FEATURES, config.objective, seed=0)
-        one.objective.start_from_teacher()
+        one.objective.init_from_teacher()
     with torch.no_grad():
         some, all_of_them = model(*what_is_read(config))[:, 16:], whole(*what_is_read(config))[:, 16:]
     assert some.shape[1] == 5
     assert all_of_them.shape[1] == 12
     assert isinstance(model.objective, ClusterDistillation)
-    axes = model.objective.beside_axes
+    axes = model.objective.appended_axes
     assert axes is not None
     assert torch.allclose(axes.T @ axes, torch.eye(5), atol=1e-5)
     assert torch.allclose(some, all_of_them @ axes, atol=1e-5)
@@ -264,27 +267,27 @@ def test_many_features_stand_beside_along_the_main_axes_of_the_centres() -> None
 
 
 @pytest.mark.parametrize("times", [1, 50])
-def test_features_beside_are_as_long_as_asked_for_whatever_their_unit(times: int) -> None:
-    _, objective, config = student(features_beside="always", beside_scale=0.5)
+def test_appended_features_are_as_long_as_asked_for_whatever_their_unit(times: int) -> None:
+    _, objective, config = student(append_features="always", appended_scale=0.5)
     features = (times * FEATURES).astype(np.float32)
     objective.teacher = teacher = Teacher(GRAPH.adjacency(), features, config.objective, seed=0)
-    objective.start_from_teacher()
+    objective.init_from_teacher()
     scores = teacher.logits(torch.arange(GRAPH.num_nodes)).split(objective.group_sizes, 1)
     roots = np.sqrt(np.concatenate([softmax(part.numpy()) for part in scores], axis=1) / 8)
     smoothed = smooth(GRAPH.adjacency(), features, 0.1, config.objective.smoothing_steps)
-    beside = float(objective.beside_unit) * np.linalg.norm(smoothed)
+    beside = float(objective.appended_unit) * np.linalg.norm(smoothed)
     assert beside == pytest.approx(0.5 * np.linalg.norm(roots - roots.mean(axis=0)), rel=1e-4)
 
 
-def test_doubt_is_what_the_largest_shares_leave() -> None:
+def test_uncertainty_is_what_the_largest_shares_leave() -> None:
     config = tiny_config(cluster_sizes=(4,), cluster_seeds=2)
     model = WalkModel(config, width=12, num_nodes=9, seed=0)
     sure = np.sqrt(np.array([[1, 0, 0, 0, 0, 0, 1, 0]]) / 2).astype(np.float32)
     torn = np.sqrt(np.array([[0.5, 0.5, 0, 0, 0.25, 0.25, 0.25, 0.25]]) / 2).astype(np.float32)
     wanted = pytest.approx([0.0, 1 - (0.5 + 0.25) / 2])
-    assert model.doubt(np.concatenate([sure, torn])) == wanted
+    assert model.uncertainty(np.concatenate([sure, torn])) == wanted
     assert isinstance(model.objective, ClusterDistillation)
-    model.objective.common.fill_(0.2)
-    assert model.doubt(np.concatenate([sure, torn]) - np.float32(0.2)) == wanted
+    model.objective.mean_assignment.fill_(0.2)
+    assert model.uncertainty(np.concatenate([sure, torn]) - np.float32(0.2)) == wanted
     table = WalkModel(tiny_config(objective="neighbours"), width=12, num_nodes=9, seed=0)
-    assert table.doubt(sure) is None
+    assert table.uncertainty(sure) is None

@@ -15,7 +15,7 @@ Array = np.ndarray[Any, np.dtype[np.float64]]
 
 def encoder(width: int = 6, walk_length: int = 4, seed: int = 0, **settings: Any) -> WalkEncoder:
     torch.manual_seed(seed)
-    config = ModelConfig(**({"dim": 6, "num_heads": 2, "num_layers": 1, "ff_dim": 5} | settings))
+    config = ModelConfig(**({"encoder_dim": 6, "num_heads": 2, "num_layers": 1, "ff_dim": 5} | settings))
     model = WalkEncoder(config, width, walk_length).double().eval()
     with torch.no_grad():  # norms and biases away from one and zero, so that leaving one out shows
         for parameter in model.parameters():

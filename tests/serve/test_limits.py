@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sanne.config import ServeConfig
 from sanne.serve.http.errors import Refusal, busy
 from sanne.serve.http.guard import Guard, OpenBodies, Pace, json_depth
+from sanne.serve.limits import ServeLimits
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats(allow_nan=False) | st.text(alphabet='[]{}"\\, a\u00e9\u2028'),
@@ -87,7 +87,7 @@ async def echo(scope: Any, receive: Any, send: Any) -> None:
 
 
 def make_guard(token: str | None = None, full: Refusal | None = None, **limits: Any) -> tuple[Guard, OpenBodies]:
-    config = ServeConfig.of(limits)
+    config = ServeLimits.of(limits)
     bodies = OpenBodies(config)
     return Guard(echo, config=config, bodies=bodies, full=lambda: full, token=token, free=["/healthz"]), bodies
 
@@ -183,7 +183,7 @@ def test_deep_nesting_is_refused_before_it_is_parsed() -> None:
 
 def test_only_its_own_names_are_answered() -> None:
     async def main() -> None:
-        config = ServeConfig()
+        config = ServeLimits()
         names = ["localhost", "127.0.0.1", "[::1]"]
         guard = Guard(echo, config=config, bodies=OpenBodies(config), full=lambda: None, hosts=names)
         for host in ("localhost", "LOCALHOST:8080", "127.0.0.1:80", "[::1]:8080", "[::1]"):

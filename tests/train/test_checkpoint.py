@@ -125,7 +125,7 @@ def test_a_flipped_bit_in_a_weight_is_refused(tmp_path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[-4] ^= 1  # the last bit of a mantissa: a number like any other
     path.write_bytes(content)
-    with pytest.raises(InputError, match="its checksum does not fit"):
+    with pytest.raises(InputError, match="its checksum does not match"):
         load_checkpoint(path, "me", POSSIBLE)
 
 

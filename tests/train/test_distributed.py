@@ -95,7 +95,7 @@ def test_more_processes_than_walks_are_refused(together: Path) -> None:
 
 def test_an_error_in_one_process_does_not_hang_the_other(together: Path) -> None:
     assert "division by zero" in report(together, "first")["error in the first"]
-    assert "lost touch with another process" in report(together, "second")["error in the first"]
+    assert "lost contact with another process" in report(together, "second")["error in the first"]
 
 
 def test_a_loss_that_is_not_finite_in_one_process_stops_both(together: Path) -> None:

@@ -11,6 +11,7 @@ from sanne.errors import InputError
 from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
 from sanne.model.artifact import Artifact
+from sanne.model.model import WalkModel
 from sanne.train.fit import fit_model
 
 
@@ -18,6 +19,14 @@ def test_a_graph_without_edges_is_refused_with_its_size() -> None:
     graph = Graph.from_edges([1], [1], node_ids=[1, 2, 3])
     with pytest.raises(InputError, match="3 nodes but no edges"):
         fit_model(graph, tiny_config(), 0)
+
+
+def test_an_unknown_objective_is_refused_before_any_work() -> None:
+    config = tiny_config(objective="distill")
+    with pytest.raises(InputError, match=r"unknown objective 'distill': choose one of distil, neighbours"):
+        fit_model(planted_graph(), config, 0)
+    with pytest.raises(InputError, match="unknown objective"):
+        WalkModel(config, width=4, num_nodes=5, seed=0)
 
 
 def test_the_feature_map_is_fitted_on_the_training_graph_or_on_the_one_given() -> None:

@@ -225,8 +225,8 @@ def test_a_loss_that_is_not_finite_is_named() -> None:
 
 
 @pytest.mark.parametrize("name", ["nowhere", "meta", "cuda:99", "xla"])
-def test_a_device_that_is_not_there_is_named(name: str) -> None:
-    with pytest.raises(InputError, match=f"'{name}' is not there"):
+def test_an_unavailable_device_is_named(name: str) -> None:
+    with pytest.raises(InputError, match=f"'{name}' is not available"):
         choose_device(name)
 
 

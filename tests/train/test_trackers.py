@@ -62,7 +62,7 @@ def test_fit_logs_to_both(papers: Path, monkeypatch: pytest.MonkeyPatch, capsys:
     (run,) = client.search_runs([found.experiment_id])
     assert (run.info.run_name, run.info.status) == ("model", "FINISHED")
     assert set(run.data.metrics) == NAMES
-    assert (run.data.params["dim"], run.data.params["source"], run.data.params["seed"]) == ("16", "papers", "0")
+    assert (run.data.params["encoder_dim"], run.data.params["source"], run.data.params["seed"]) == ("16", "papers", "0")
     history = client.get_metric_history(run.info.run_id, "loss")
     np.testing.assert_allclose(sorted((metric.step, metric.value) for metric in history), losses, rtol=1e-5)
 

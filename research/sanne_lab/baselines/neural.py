@@ -14,7 +14,8 @@ from torch import nn
 from sanne.config import FeatureConfig
 from sanne.device import keep_freed_memory, torch_threads
 from sanne.errors import InputError
-from sanne.features.choose import FeatureMap, fit_features
+from sanne.features.base import FeatureMap
+from sanne.features.choose import fit_features
 from sanne.features.numeric import check_finite
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.model.teacher import normalised
@@ -173,7 +174,7 @@ class Reader:
         features: Any = graph.features
         if _are_words(features):
             return cls(features.shape[1], None)
-        config = FeatureConfig(features="auto" if features is None or graph.texts is None else "given")
+        config = FeatureConfig(features="auto" if features is None or graph.texts is None else "numeric")
         feature_map = fit_features(features_from or graph, config, seed)
         return cls(feature_map.width, feature_map)
 

@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from sanne.config import Config
-from sanne.features.choose import FeatureMap, fit_features
+from sanne.features.base import FeatureMap
+from sanne.features.choose import fit_features
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.seeds import derived_seed
 from sanne.walks.mean_walk import mean_along_walks

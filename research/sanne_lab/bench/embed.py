@@ -9,7 +9,8 @@ import torch
 from sanne.config import recipe_config
 from sanne.device import torch_threads
 from sanne.features.choose import fit_features
-from sanne.infer.embed import WALKS_AT_ONCE, embed
+from sanne.infer.embed import embed
+from sanne.infer.read import WALKS_AT_ONCE
 from sanne.model.artifact import Artifact
 from sanne.model.model import WalkModel
 from sanne_lab.bench.graphs import featured_graph
@@ -26,9 +27,9 @@ def bench_embed(recipe: str, num_nodes: int, settings: dict[str, Any] | None = N
     The nodes are read as newcomers are: from walks over a graph that has them. The model is not trained, since its
     speed does not depend on what it has learnt.
     """
-    config = recipe_config(recipe).replace(**{"features": "given", **(settings or {})})
+    config = recipe_config(recipe).replace(**{"features": "numeric", **(settings or {})})
     machine = describe_machine()
-    graph = featured_graph(num_nodes, 10 * num_nodes, config.model.dim)
+    graph = featured_graph(num_nodes, 10 * num_nodes, config.model.encoder_dim)
     feature_map = fit_features(graph, config.features, 0)
     model = WalkModel(config, width=feature_map.width, num_nodes=num_nodes, seed=0)
     artifact = Artifact(config, 0, feature_map, model, num_nodes)

@@ -12,7 +12,7 @@ Shape = tuple[int, int, int]  # rows, inner, columns
 def forward_shapes(config: Config, walks: int) -> list[Shape]:
     """The large matrix products of reading `walks` walks and scoring them against the objective's classes."""
     rows = walks * config.walks.walk_length
-    dim, hidden = config.model.dim, config.model.ff_dim
+    dim, hidden = config.model.encoder_dim, config.model.ff_dim
     layer: list[Shape] = []
     if config.model.attention:
         layer += [(rows, dim, 3 * dim), (rows, dim, dim)]

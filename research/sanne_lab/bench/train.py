@@ -11,7 +11,6 @@ from sanne.config import Config, recipe_config
 from sanne.device import torch_threads
 from sanne.features.choose import fit_transform_features
 from sanne.graph.graph import Graph
-from sanne.model.distil import ClusterDistillation, Teacher
 from sanne.model.model import WalkModel
 from sanne.train.distributed import Processes
 from sanne.train.loop import make_optimisers, training_step
@@ -29,9 +28,9 @@ def bench_train(recipe: str, num_nodes: int, settings: dict[str, Any] | None = N
     Steps and bare products take turns, so that both meet the same load; the median round counts. Only the products
     are counted as operations: attention, softmax, normalisation and the optimiser add none to the figure.
     """
-    config = recipe_config(recipe).replace(**{"features": "given", **(settings or {})})
+    config = recipe_config(recipe).replace(**{"features": "numeric", **(settings or {})})
     machine = describe_machine()
-    graph = featured_graph(num_nodes, 10 * num_nodes, config.model.dim)
+    graph = featured_graph(num_nodes, 10 * num_nodes, config.model.encoder_dim)
     forward = forward_shapes(config, config.train.batch_size)
     shapes = forward + backward_shapes(forward)
     positions = config.train.batch_size * config.walks.walk_length
@@ -76,8 +75,7 @@ def _stepper(graph: Graph, config: Config) -> Callable[[], object]:
     feature_map, features = fit_transform_features(graph, config.features, 0)
     adjacency = graph.adjacency()
     model = WalkModel(config, width=feature_map.width, num_nodes=graph.num_nodes, seed=0)
-    if isinstance(model.objective, ClusterDistillation):
-        model.objective.teacher = Teacher(adjacency, features, config.objective, 0)
+    model.objective.prepare(adjacency, features)
     optimisers = make_optimisers(model, config.train)
     batches = WalkStream(adjacency, config.walks, config.train, seed=0).batches(0, 10**9)
     rows = torch.from_numpy(features)

@@ -73,7 +73,7 @@ class Newcomers:
     correct: npt.NDArray[np.bool_]
     known: IntArray
     spread: npt.NDArray[np.float64] | None
-    doubt: npt.NDArray[np.float64] | None
+    uncertainty: npt.NDArray[np.float64] | None
     certainty: npt.NDArray[np.float64] | None
 
 
@@ -105,6 +105,6 @@ def _read(record: Record) -> Newcomers:
         np.array(part["correct"].split(), np.int64) == 1,
         np.array(part["known"].split(), np.int64),
         numbers("spread"),
-        numbers("doubt"),
+        numbers("uncertainty"),
         numbers("certainty"),
     )

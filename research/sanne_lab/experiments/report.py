@@ -87,4 +87,4 @@ def _spread(out: Path, recipe: str, folder: Path) -> str:
     if not found:
         return NOTHING
     spread.draw(found, folder)
-    return f"![Accuracy of newcomers by quarters of spread and of doubt](spread.png)\n\n{_table(spread, found)}"
+    return f"![Accuracy of newcomers by quarters of spread and of uncertainty](spread.png)\n\n{_table(spread, found)}"

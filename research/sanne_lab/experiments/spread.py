@@ -1,4 +1,4 @@
-"""Does the spread mean anything? Accuracy of newcomers by quarters of spread, of doubt and of what is known anyway."""
+"""Does the spread mean anything? Accuracy of newcomers by quarters of spread, uncertainty and what is known anyway."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ NAME = "spread"
 SYSTEMS = ("sanne",)  # that of the recipe
 QUARTERS = ("1st quarter", "2nd quarter", "3rd quarter", "4th quarter")
 # What is taken as a sign of error, the larger the worse; the last one needs the labels of a classifier.
-MEASURES = ("spread", "doubt", "few neighbours", "classifier's doubt")
+MEASURES = ("spread", "uncertainty", "few neighbours", "classifier's uncertainty")
 
 
 def load(out: Path, recipe: str) -> list[list[Newcomers]]:
@@ -33,7 +33,7 @@ def signs(one: Newcomers) -> dict[str, npt.NDArray[np.float64]]:
     """The measures of one split, those that it has."""
     known = -np.minimum(one.known, 3).astype(np.float64)
     certainty = None if one.certainty is None else -one.certainty
-    values = dict(zip(MEASURES, (one.spread, one.doubt, known, certainty), strict=True))
+    values = dict(zip(MEASURES, (one.spread, one.uncertainty, known, certainty), strict=True))
     return {name: value for name, value in values.items() if value is not None}
 
 
@@ -72,9 +72,10 @@ def notes(found: Sequence[Sequence[Newcomers]]) -> list[str]:
         "Newcomers of the strict inductive setting, put in four quarters by a number that may tell which of them will "
         "be classified wrongly: accuracy in percent in each quarter, from the smallest number to the largest, and how "
         "well the number tells wrong from right (AUC times 100: 50 says nothing). Mean and deviation over "
-        f"{splits} splits. *spread*: the standard error of a vector over its walks. *doubt*: one minus the largest "
-        "share that a clustering gives the node, mean over clusterings. *few neighbours*: 0, 1, 2 or 3 and more that "
-        "were there before. *classifier's doubt*: what the logistic regression says, which has seen labels."
+        f"{splits} splits. *spread*: the standard error of a vector over its walks. *uncertainty*: one minus the "
+        "largest share that a clustering gives the node, mean over clusterings. *few neighbours*: 0, 1, 2 or 3 and "
+        "more that were there before. *classifier's uncertainty*: what the logistic regression says, "
+        "which has seen labels."
     ]
 
 
@@ -92,14 +93,16 @@ def rows(found: Sequence[Sequence[Newcomers]]) -> list[dict[str, Any]]:
 
 def draw(found: Sequence[Sequence[Newcomers]], folder: Path) -> list[Path]:
     """Draw spread.png and spread.svg: accuracy by quarters, a panel for each dataset."""
-    shown = [name for name in ("spread", "doubt") if name in signs(found[0][0])]
+    shown = [name for name in ("spread", "uncertainty") if name in signs(found[0][0])]
     figure = matplotlib_figure()(figsize=(1.2 + 3.9 * len(found), 4.6), dpi=140, facecolor=PAPER)
     panels = figure.subplots(1, len(found), squeeze=False, sharey=True)[0]
     for axes, results in zip(panels, found, strict=True):
         _draw_panel(axes, results, shown)
     panels[0].set_ylabel("accuracy of newcomers, %", color=INK)
     system, splits = found[0][0].system, max(len(results) for results in found)
-    figure.text(0.02, 0.94, "Who is wrong: large spread, or large doubt?", fontsize=14, fontweight="bold", color=INK)
+    figure.text(
+        0.02, 0.94, "Who is wrong: large spread, or large uncertainty?", fontsize=14, fontweight="bold", color=INK
+    )
     facts = f"{system} · {splits} splits, strictly inductive · dotted: all newcomers"
     figure.text(0.02, 0.885, facts, fontsize=9.5, color=SOFT_INK)
     panels[-1].legend(frameon=False, fontsize=9, labelcolor=INK, loc="upper right")

@@ -9,11 +9,10 @@ import numpy as np
 
 from sanne.config import RECIPES, Config, recipe_config
 from sanne.errors import InputError
-from sanne.features.remembered import RememberedFeatures
+from sanne.features.cache import CachedFeatures
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.infer.embed import embed, embed_present
 from sanne.model.artifact import Artifact
-from sanne.model.neighbours import NeighbourSoftmax
 from sanne.train.fit import fit_model
 from sanne.train.loop import Run
 from sanne.vectors.vectors import Embedding
@@ -116,11 +115,11 @@ class SanneSystem:
     def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
         """Train; hand over the epochs that validation may choose from."""
         every_epoch = self._config.objective.objective == "neighbours"
-        features: RememberedFeatures | None = None
+        features: CachedFeatures | None = None
 
         def on_epoch(artifact: Artifact, epoch: int) -> None:
             nonlocal features
-            features = features or RememberedFeatures(artifact.feature_map)
+            features = features or CachedFeatures(artifact.feature_map)
             if every_epoch or epoch == self._config.train.epochs:
                 consider(_snapshot(replace(artifact, feature_map=features), graph, epoch))
 
@@ -141,10 +140,10 @@ def _snapshot(artifact: Artifact, graph: Graph, epoch: int) -> Snapshot:
 
     def unsure(larger: Graph, nodes: IntArray) -> dict[str, FloatArray]:
         found = read(larger, nodes)
-        doubt = artifact.model.doubt(found.vectors)
-        return {"spread": found.spread, **({} if doubt is None else {"doubt": doubt})}
+        uncertainty = artifact.model.uncertainty(found.vectors)
+        return {"spread": found.spread, **({} if uncertainty is None else {"uncertainty": uncertainty})}
 
-    has_table = isinstance(artifact.model.objective, NeighbourSoftmax)
+    has_table = artifact.model.objective.sparse_table() is not None
     return Snapshot(
         epoch,
         present=lambda: embed_present(artifact, graph, progress=False).vectors,

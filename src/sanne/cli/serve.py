@@ -18,8 +18,8 @@ from sanne.cli.options import (
     plain,
     print_json,
 )
-from sanne.config import ServeConfig
 from sanne.errors import InputError, MissingExtraError
+from sanne.serve.limits import ServeLimits
 
 TOKEN = "SANNE_TOKEN"
 _EXAMPLE_IDS = 10  # shown as examples in the description of the API
@@ -61,7 +61,7 @@ def serve(
     from sanne.serve.engine.engine import Engine
     from sanne.source import ModelSource
 
-    config = ServeConfig.of(parse_settings(limits) or {})
+    config = ServeLimits.of(parse_settings(limits) or {})
     token = _token()
     listener = bind(host, port)
     context.call_on_close(listener.close)

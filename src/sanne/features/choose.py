@@ -1,69 +1,44 @@
-"""Which map makes a graph's feature vectors: chosen and fitted here, saved and restored by name."""
+"""Which feature map suits a graph, and maps by name: fitted, saved and restored."""
 
-from typing import Any, Protocol
+from typing import Any
 
 import scipy.sparse as sp
 
+import sanne.features.doc2vec
+import sanne.features.numeric
+import sanne.features.structure
+import sanne.features.text  # noqa: F401 (all of them register their map)
 from sanne.config import FeatureConfig
-from sanne.errors import InputError
-from sanne.features.doc2vec import Doc2VecMap
-from sanne.features.numeric import Standardised
-from sanne.features.structure import StructureMap
-from sanne.features.text import TfidfSVD
-from sanne.graph.graph import FloatArray, Graph, IntArray
+from sanne.features.base import FeatureMap, feature_kind
+from sanne.graph.graph import FloatArray, Graph
 
 
-class FeatureMap(Protocol):
-    """A fitted map from a graph's nodes to vectors; new nodes go through the same map."""
-
-    name: str
-    width: int
-
-    def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
-        """Vectors of some nodes (all by default), (count, width)."""
-        ...
-
-    def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-        """What must be saved: a JSON part and an array part."""
-        ...
+def choose_features(graph: Graph, config: FeatureConfig) -> type[FeatureMap]:
+    """The map for a graph: `auto` takes text, then features, then structure."""
+    kind = feature_kind(_suitable(graph) if config.features == "auto" else config.features)
+    kind.check(graph)
+    return kind
 
 
-_MAPS: dict[str, Any] = {kind.name: kind for kind in (TfidfSVD, Doc2VecMap, Standardised, StructureMap)}
-
-
-def choose_features(graph: Graph, config: FeatureConfig) -> str:
-    """The name of the map for a graph: `auto` takes text, then features, then structure."""
-    has_features = graph.features is not None and graph.features.shape[1] > 0
-    if config.features != "auto":
-        chosen = config.features
-        if chosen in ("tfidf", "doc2vec") and graph.texts is None and not has_features:
-            raise InputError(f"features={chosen!r} needs node text or word counts, and this graph has neither")
-        if chosen == "given" and not has_features:
-            raise InputError("features='given' needs node features, and this graph has none")
-        return chosen
+def _suitable(graph: Graph) -> str:
     if graph.texts is not None:
         return "tfidf"
-    if graph.features is None or not has_features:
+    if graph.features is None or graph.features.shape[1] == 0:
         return "structure"
     bag_of_words = sp.issparse(graph.features) and (graph.features.nnz == 0 or graph.features.data.min() >= 0)
-    return "tfidf" if bag_of_words else "given"
+    return "tfidf" if bag_of_words else "numeric"
 
 
 def fit_features(graph: Graph, config: FeatureConfig, seed: int) -> FeatureMap:
     """Fit the map that suits a graph."""
-    fitted: FeatureMap = _MAPS[choose_features(graph, config)].fit(graph, config, seed)
-    return fitted
+    return choose_features(graph, config).fit(graph, config, seed)
 
 
 def fit_transform_features(graph: Graph, config: FeatureConfig, seed: int) -> tuple[FeatureMap, FloatArray]:
     """Fit the map that suits a graph; with the vectors of the graph's own nodes, which cost little more then."""
-    fitted: tuple[FeatureMap, FloatArray] = _MAPS[choose_features(graph, config)].fit_transform(graph, config, seed)
-    return fitted
+    return choose_features(graph, config).fit_transform(graph, config, seed)
 
 
 def restore_features(name: str, description: dict[str, Any], arrays: dict[str, FloatArray]) -> FeatureMap:
     """The map that was saved under `name`."""
-    if name not in _MAPS:
-        raise InputError(f"the model reads features by {name!r}, which this version does not know")
-    restored: FeatureMap = _MAPS[name].from_state(description, arrays)
-    return restored
+    return feature_kind(name).from_state(description, arrays)

@@ -10,8 +10,9 @@ import numpy as np
 
 from sanne.config import FeatureConfig
 from sanne.errors import InputError, MissingExtraError
-from sanne.features.text import are_whole, check_components, fit_word_counts, word_counter, word_counts
-from sanne.graph.graph import FloatArray, Graph, IntArray
+from sanne.features.base import register_features
+from sanne.features.text import WordMap, are_whole, check_components
+from sanne.graph.graph import FloatArray
 from sanne.seeds import derived_seed, kernel, mix, step, walk_stream
 
 # The learning rate of the paper's authors. They drop frequent words far more often (sample 1e-5), which takes
@@ -19,7 +20,8 @@ from sanne.seeds import derived_seed, kernel, mix, step, walk_stream
 _ALPHA, _MIN_ALPHA, _SAMPLE, _NEGATIVE = 0.01, 0.0001, 1e-3, 5
 
 
-class Doc2VecMap:
+@register_features
+class Doc2VecMap(WordMap):
     """A fitted map from word counts to document vectors; a document without known words gives zeros."""
 
     name = "doc2vec"
@@ -34,64 +36,34 @@ class Doc2VecMap:
         whole: bool,
     ) -> None:
         check_components(frequency, output, vocabulary)
-        self._vocabulary = vocabulary
-        self._counter = word_counter(vocabulary)
+        super().__init__(vocabulary, len(frequency))
         self._frequency = frequency  # (words,) counts in fit
         self._output = output  # (words, width) the words' output vectors
         self._epochs = epochs
         self._seed = seed
-        self._whole = whole  # False: the numbers only say which words are there
+        self._whole = whole
         self.width = int(output.shape[1])
 
     @classmethod
-    def fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> Self:
-        """Train the word vectors on a graph's text, or on its matrix of word counts."""
-        return cls._fit(graph, config, seed)[0]
-
-    @classmethod
-    def fit_transform(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, FloatArray]:
-        """A fitted map and the vectors of the graph's nodes; every text is split into words once."""
-        fitted, counts = cls._fit(graph, config, seed)
-        return fitted, fitted._read(counts)
-
-    @classmethod
-    def _fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, Any]:
-        vocabulary, counts = fit_word_counts(graph, config.max_words)
+    def _fit(cls, config: FeatureConfig, seed: int, vocabulary: list[str] | None, counts: Any) -> Self:
         whole = are_whole(counts)
         counts = _as_whole(counts, whole)
         if counts.nnz == 0:
             raise InputError("features='doc2vec' needs words, and no node has any")
         frequency = np.asarray(counts.sum(axis=0)).ravel().astype(np.float32)
         output = _train_word_vectors(counts, config, derived_seed(seed, "features") % 2**31)
-        return cls(vocabulary, frequency, output, config.doc2vec_epochs, seed, whole), counts
+        return cls(vocabulary, frequency, output, config.doc2vec_epochs, seed, whole)
 
-    def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
-        """Vectors of some nodes (all by default), (count, width)."""
-        return self._read(_as_whole(word_counts(graph, nodes, self._counter), self._whole))
-
-    def _read(self, counts: Any) -> FloatArray:
-        if counts.shape[1] != len(self._frequency):
-            raise InputError(
-                f"the graph has {counts.shape[1]} feature columns but the model was fitted on "
-                f"{len(self._frequency)}; give the columns that fit read, in the same order"
-            )
+    def _vectors(self, counts: Any) -> FloatArray:
+        counts = _as_whole(counts, self._whole)
         keep, noise = _sampling(self._frequency)
         vectors = np.zeros((counts.shape[0], self.width), np.float32)
-        _read_documents(
-            counts.indptr,
-            counts.indices,
-            counts.data.astype(np.int32),
-            self._output,
-            keep,
-            noise,
-            self._epochs,
-            derived_seed(self._seed, "features", 1),
-            vectors,
-        )
+        times = counts.data.astype(np.int32)
+        seed = derived_seed(self._seed, "features", 1)
+        _read_documents(counts.indptr, counts.indices, times, self._output, keep, noise, self._epochs, seed, vectors)
         return vectors
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-        """What must be saved: a JSON part and an array part."""
         description = {
             "vocabulary": self._vocabulary,
             "epochs": self._epochs,
@@ -102,7 +74,6 @@ class Doc2VecMap:
 
     @classmethod
     def from_state(cls, description: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:
-        """The reverse of `state`."""
         return cls(
             description["vocabulary"],
             arrays["frequency"],

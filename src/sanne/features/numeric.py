@@ -1,4 +1,4 @@
-"""Given numbers to vectors: dense attributes are standardised, column by column, as they were in fit."""
+"""Numbers to vectors: dense attributes are standardised, column by column, as they were in fit."""
 
 from typing import Any, Self
 
@@ -8,15 +8,18 @@ import scipy.sparse as sp
 
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
+from sanne.features.base import FeatureMap, register_features
 from sanne.graph.graph import FloatArray, Graph, IntArray
 
 _FARTHEST = 1e15  # deviations from the mean; the squares of larger numbers would not be finite for long
 
 
-class Standardised:
+@register_features
+class Standardised(FeatureMap):
     """Columns with mean 0 and deviation 1, all divided so that an average row has length `feature_scale`."""
 
-    name = "given"
+    name = "numeric"
+    reads = "numbers"
 
     def __init__(self, mean: FloatArray, scale: FloatArray) -> None:
         if mean.ndim != 1 or mean.shape != scale.shape:
@@ -26,24 +29,27 @@ class Standardised:
         self.width = len(mean)
 
     @classmethod
+    def check(cls, graph: Graph) -> None:
+        """A graph needs columns of numbers."""
+        if graph.features is None or graph.features.shape[1] == 0:
+            raise InputError("features='numeric' needs node features, and this graph has none")
+
+    def rows_stay_on_disk(self, graph: Graph) -> bool:
+        """Whether the numbers are mapped: they may be larger than memory, and standardising a row is cheap."""
+        return isinstance(graph.features, np.memmap)
+
+    @classmethod
     def fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> Self:
         """Learn mean and deviation of every column; a constant column stays at zero."""
-        values = _given(graph, None).astype(np.float64)
+        values = _numbers(graph, None).astype(np.float64)
         deviation = values.std(axis=0)
         varied = deviation > 1e-12 * np.maximum(1.0, np.abs(values).max(axis=0, initial=0.0))
         share = config.feature_scale / np.sqrt(max(int(varied.sum()), 1))
         scale = np.divide(share, deviation, out=np.zeros_like(deviation), where=varied)
         return cls(values.mean(axis=0).astype(np.float32), scale.astype(np.float32))
 
-    @classmethod
-    def fit_transform(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, FloatArray]:
-        """A fitted map and the vectors of the graph's nodes."""
-        fitted = cls.fit(graph, config, seed)
-        return fitted, fitted.transform(graph)
-
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
-        """Vectors of some nodes (all by default), (count, width)."""
-        values = _given(graph, nodes)
+        values = _numbers(graph, nodes)
         if values.shape[1] != self.width:
             raise InputError(
                 f"the graph has {values.shape[1]} feature columns but the model was fitted on {self.width}; "
@@ -52,23 +58,21 @@ class Standardised:
         with np.errstate(over="ignore", invalid="ignore"):
             result: FloatArray = ((values - self._mean) * self._scale).astype(np.float32)
         fine = (np.abs(result) < _FARTHEST).all(axis=1)
-        if not fine.all():  # the difference of two large numbers may be more than single precision holds
+        if not fine.all():  # the difference of two large numbers may overflow single precision
             exact = (values[~fine].astype(np.float64) - self._mean) * self._scale
             result[~fine] = np.clip(exact, -_FARTHEST, _FARTHEST)
             _check_range(graph, nodes, np.asarray((np.abs(result) < _FARTHEST).all(axis=1)))
         return result
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-        """What must be saved: a JSON part and an array part."""
         return {}, {"mean": self._mean, "scale": self._scale}
 
     @classmethod
     def from_state(cls, description: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:
-        """The reverse of `state`."""
         return cls(arrays["mean"], arrays["scale"])
 
 
-def _given(graph: Graph, nodes: IntArray | None) -> FloatArray:
+def _numbers(graph: Graph, nodes: IntArray | None) -> FloatArray:
     if graph.features is None:
         raise InputError("the model reads node features, but this graph has none: give its node table")
     values = graph.features if nodes is None else graph.features[nodes]

@@ -15,16 +15,19 @@ import scipy.sparse as sp
 
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
+from sanne.features.base import FeatureMap, register_features
 from sanne.features.text import check_components, checked_factor, fit_components, project
 from sanne.features.walk_profile import WalkProfile
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.ids import match_ids
 
 
-class StructureMap:
+@register_features
+class StructureMap(FeatureMap):
     """A fitted map from a node's known neighbours to a dense vector (zero where none is known)."""
 
     name = "structure"
+    reads = "nothing"
 
     def __init__(
         self,
@@ -54,14 +57,7 @@ class StructureMap:
         walks = WalkProfile.fit(links, half.feature_dim, seed)
         return cls(known, idf, components, walks, config.feature_scale)
 
-    @classmethod
-    def fit_transform(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, FloatArray]:
-        """A fitted map and the vectors of the graph's nodes."""
-        fitted = cls.fit(graph, config, seed)
-        return fitted, fitted.transform(graph)
-
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
-        """Vectors of some nodes (all by default), (count, width)."""
         links, known = _links(graph, nodes), _to_known(graph, self._known)
         words = (_with_itself(links, nodes) @ known).tocsr()
         share = self._scale * 0.5**0.5
@@ -69,7 +65,6 @@ class StructureMap:
         return np.concatenate([near, np.float32(share) * self._walks.transform((links @ known).tocsr())], axis=1)
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-        """What must be saved: a JSON part and an array part."""
         walks, parts = self._walks.state()
         description = {"known_ids": self._known.to_pylist(), "feature_scale": self._scale, "walks": walks}
         arrays = {"idf": self._idf, "components": self._components}
@@ -77,7 +72,6 @@ class StructureMap:
 
     @classmethod
     def from_state(cls, description: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:
-        """The reverse of `state`."""
         parts = {name.removeprefix("walks/"): part for name, part in arrays.items() if name.startswith("walks/")}
         jump = checked_factor(description["walks"]["jump"])
         walks = WalkProfile.from_state({"jump": jump}, parts)

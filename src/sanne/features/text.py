@@ -1,6 +1,7 @@
 """Documents and bags of words to vectors: TF-IDF, then a truncated SVD."""
 
 import re
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
@@ -11,6 +12,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
+from sanne.features.base import FeatureMap, register_features
 from sanne.features.numeric import check_finite
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.seeds import derived_seed
@@ -18,66 +20,86 @@ from sanne.seeds import derived_seed
 WORD = re.compile(r"(?u)\b\w\w+\b")  # runs of two or more letters, digits or underscores
 
 
-class TfidfSVD:
+class WordMap(FeatureMap):
+    """What maps of words have in common: they read text, or a matrix of word counts, whichever fit found."""
+
+    costly = True
+    _whole: bool  # False: the numbers only say which words are there
+
+    def __init__(self, vocabulary: list[str] | None, num_words: int) -> None:
+        self._vocabulary = vocabulary
+        self._num_words = num_words
+        self._counter = word_counter(vocabulary)
+        self.reads = "counts" if vocabulary is None else "text"
+
+    @classmethod
+    def check(cls, graph: Graph) -> None:
+        """A graph needs text or word counts."""
+        if graph.texts is None and (graph.features is None or graph.features.shape[1] == 0):
+            raise InputError(f"features={cls.name!r} needs node text or word counts, and this graph has neither")
+
+    @classmethod
+    def fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> Self:
+        """Learn from a graph's text, or from its matrix of word counts."""
+        return cls._fit(config, seed, *fit_word_counts(graph, config.max_words))
+
+    @classmethod
+    def fit_transform(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, FloatArray]:
+        """A fitted map and the vectors of the graph's nodes; every text is split into words once."""
+        vocabulary, counts = fit_word_counts(graph, config.max_words)
+        fitted = cls._fit(config, seed, vocabulary, counts)
+        return fitted, fitted._vectors(counts)
+
+    def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
+        counts = word_counts(graph, nodes, self._counter)
+        if counts.shape[1] != self._num_words:
+            raise InputError(
+                f"the graph has {counts.shape[1]} feature columns but the model was fitted on {self._num_words}; "
+                "give the columns that fit read, in the same order"
+            )
+        return self._vectors(counts)
+
+    @classmethod
+    @abstractmethod
+    def _fit(cls, config: FeatureConfig, seed: int, vocabulary: list[str] | None, counts: Any) -> Self: ...
+
+    @abstractmethod
+    def _vectors(self, counts: Any) -> FloatArray:
+        """Vectors of rows of counts."""
+
+
+@register_features
+class TfidfSVD(WordMap):
     """A fitted map from word counts to dense vectors of length `feature_scale` (zero where no word is known)."""
 
     name = "tfidf"
 
     def __init__(
-        self,
-        idf: FloatArray,
-        components: FloatArray,
-        vocabulary: list[str] | None,
-        feature_scale: float,
-        whole: bool,
+        self, idf: FloatArray, components: FloatArray, vocabulary: list[str] | None, feature_scale: float, whole: bool
     ) -> None:
         check_components(idf, components, vocabulary)
+        super().__init__(vocabulary, len(idf))
         self._idf = idf  # (words,)
         self._components = components  # (words, width)
-        self._vocabulary = vocabulary  # None: the graph gives a matrix of word counts, not text
-        self._counter = word_counter(vocabulary)
         self._scale = feature_scale
-        self._whole = whole  # how often a word stands counts; False: only whether it is there
+        self._whole = whole
         self.width = int(components.shape[1])
 
     @classmethod
-    def fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> Self:
-        """Learn vocabulary, idf and components from a graph's text, or from its matrix of word counts."""
-        return cls._fit(graph, config, seed)[0]
-
-    @classmethod
-    def fit_transform(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, FloatArray]:
-        """A fitted map and the vectors of the graph's nodes; every text is split into words once."""
-        fitted, counts = cls._fit(graph, config, seed)
-        return fitted, fitted._project(counts)
-
-    @classmethod
-    def _fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, Any]:
-        vocabulary, counts = fit_word_counts(graph, config.max_words)
+    def _fit(cls, config: FeatureConfig, seed: int, vocabulary: list[str] | None, counts: Any) -> Self:
         whole = are_whole(counts)
         idf, components = fit_components(counts, config, seed, whole)
-        return cls(idf, components, vocabulary, config.feature_scale, whole), counts
+        return cls(idf, components, vocabulary, config.feature_scale, whole)
 
-    def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
-        """Vectors of some nodes (all by default), (count, width)."""
-        return self._project(word_counts(graph, nodes, self._counter))
-
-    def _project(self, counts: Any) -> FloatArray:
-        if counts.shape[1] != len(self._idf):
-            raise InputError(
-                f"the graph has {counts.shape[1]} feature columns but the model was fitted on {len(self._idf)}; "
-                "give the columns that fit read, in the same order"
-            )
+    def _vectors(self, counts: Any) -> FloatArray:
         return project(counts, self._idf, self._components, self._scale, self._whole)
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-        """What must be saved: a JSON part and an array part."""
         description = {"vocabulary": self._vocabulary, "feature_scale": self._scale, "whole": self._whole}
         return description, {"idf": self._idf, "components": self._components}
 
     @classmethod
     def from_state(cls, description: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:
-        """The reverse of `state`."""
         return cls(
             arrays["idf"],
             arrays["components"],
@@ -111,7 +133,7 @@ def count_words(texts: Iterable[str], max_words: int) -> tuple[list[str], Any]:
 
 
 def word_counter(vocabulary: list[str] | None) -> Any:
-    """What counts the words of a vocabulary; None for None. It is costly to make and cheap to use."""
+    """Counts the words of a vocabulary; None for None. Costly to create, cheap to use."""
     return None if vocabulary is None else CountVectorizer(analyzer=words, vocabulary=vocabulary)
 
 
@@ -125,14 +147,14 @@ def word_counts(graph: Graph, nodes: IntArray | None, counter: Any) -> Any:
     if graph.features is None:
         raise InputError("the model reads node features, but this graph has none: give its node table")
     counts = sp.csr_matrix(graph.features if nodes is None else graph.features[nodes], dtype=np.float32, copy=True)
-    counts.eliminate_zeros()  # a stored zero is no word
+    counts.eliminate_zeros()  # a stored zero is not a word
     check_finite(graph, nodes, np.isfinite(np.asarray(counts.sum(axis=1)).ravel()))
     if counts.nnz and counts.data.min() < 0:
         row = int(np.searchsorted(counts.indptr, np.argmin(counts.data), side="right")) - 1
         node_id = graph.node_ids[np.array([row if nodes is None else nodes[row]])].tolist()[0]
         raise InputError(
             f"node {node_id!r} has the word count {counts.data.min():g}: word counts cannot be negative; "
-            "use features='given' for signed features"
+            "use features='numeric' for signed features"
         )
     return counts
 
@@ -162,7 +184,7 @@ def check_components(idf: FloatArray, components: FloatArray, words: list[Any] |
     if words is not None and (not isinstance(words, list) or len(words) != len(idf)):
         raise InputError(f"{len(idf)} idf weights but another number of words")
     if words is not None and not (all(isinstance(word, str | int) for word in words) and len(set(words)) == len(words)):
-        raise InputError("words that are no words, or one of them twice")
+        raise InputError("the vocabulary has entries of the wrong type or duplicates")
 
 
 def checked_factor(value: Any) -> float:

@@ -85,13 +85,11 @@ class WalkProfile:
             yield np.where(degrees > 0, rows, np.float32(0))
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-        """What must be saved: a JSON part and an array part."""
         arrays = {"places": self._places, "landmarks": self._landmarks, "components": self._components}
         return {"jump": self._jump}, arrays
 
     @classmethod
     def from_state(cls, description: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:
-        """The reverse of `state`."""
         return cls(arrays["places"], arrays["landmarks"], arrays["components"], float(description["jump"]))
 
 

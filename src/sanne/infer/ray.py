@@ -1,7 +1,7 @@
 """Embedding on many machines: Ray Data hands node ids to actors that hold the model and the graph.
 
-Ids come from Parquet and vectors go to Parquet, so that neither ever stands whole in one process. A node's vector
-depends on the node alone, so an actor that dies is started again and its ids are simply embedded once more.
+Ids come from Parquet and vectors go to Parquet, so that neither is ever held whole in one process. A node's vector
+depends on the node alone, so a dead actor is restarted and its ids are embedded again.
 """
 
 import contextlib
@@ -19,20 +19,20 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sanne.errors import InputError, MissingExtraError, SanneError
-from sanne.features.remembered import RememberedFeatures
+from sanne.features.cache import CachedFeatures
 from sanne.files.atomic import check_target, replaced_file, replaced_folder, scratch_folder
 from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
 from sanne.model.artifact import Artifact
 from sanne.vectors.parquet import is_marked, to_table
 
-_NODES_AT_ONCE = 2048  # what a dying actor can lose
+_NODES_AT_ONCE = 2048  # lost when an actor dies
 PARQUET = ".parquet"
 
 
 @dataclass(frozen=True)
 class Job:
-    """What to embed. Actors on other machines open these places too, so all of them must see them."""
+    """What to embed. Actors open these paths too, so they must be visible on every machine."""
 
     model: Path
     load: Callable[[], Graph]  # reads the graph as it is now; called once in every actor
@@ -41,10 +41,10 @@ class Job:
 
 
 def embed_with_ray(job: Job, out: Path, *, workers: int, address: str | None = None) -> int:
-    """Embed nodes with `workers` actors and return how many; `out` is one Parquet file or a folder of them.
+    """Embed nodes with `workers` actors and return how many; `out` is a Parquet file or a folder of them.
 
     Ray is started on this machine, or taken from `address` (`auto`: the cluster that this machine is in). One file
-    is put in the order asked for, in memory; a folder has no order and needs none. `out` appears whole or not at all.
+    has the order asked for, which takes memory; a folder has none. `out` is written completely or not at all.
     """
     check_ray_output(out)
     count = _count_ids(job.nodes)
@@ -59,7 +59,7 @@ def embed_with_ray(job: Job, out: Path, *, workers: int, address: str | None = N
 
 
 def check_ray_output(out: Path) -> None:
-    """Refuse a place that vectors cannot be written to; call it before any long work."""
+    """Refuse a path that vectors cannot be written to; call it before any long work."""
     if out.suffix == PARQUET:
         check_target(out)
     elif out.suffix:
@@ -98,7 +98,7 @@ class Embedder:
     def __init__(self, job: Job) -> None:
         artifact = Artifact.read(job.model)
         self._graph = job.load()
-        self._artifact = replace(artifact, feature_map=RememberedFeatures(artifact.feature_map))
+        self._artifact = replace(artifact, feature_map=CachedFeatures(artifact.feature_map))
         self._explain = job.explain
 
     def __call__(self, batch: pa.Table) -> pa.Table:
@@ -167,33 +167,32 @@ def _ray(workers: int, address: str | None) -> Iterator[Any]:
 def _stdout_for_results() -> Iterator[None]:
     """Ray reports a dead worker on stdout, where only our results belong: send it to stderr."""
     sys.stdout.flush()
-    kept = os.dup(1)
-    try:
-        os.dup2(2, 1)
-        with contextlib.redirect_stdout(sys.stderr):
-            yield
-    finally:
-        os.dup2(kept, 1)
-        os.close(kept)
+    with _redirected(1, 2), contextlib.redirect_stdout(sys.stderr):
+        yield
 
 
 @contextlib.contextmanager
 def _without_stderr() -> Iterator[None]:
-    """Ray's compiled part writes to stderr, past Python, that it was told to be quiet; its errors are exceptions."""
-    kept = os.dup(2)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+    """Hide what Ray's compiled part writes to stderr even when told to be quiet; its errors are exceptions."""
+    with Path(os.devnull).open("wb") as nowhere, _redirected(2, nowhere.fileno()):
+        yield
+
+
+@contextlib.contextmanager
+def _redirected(descriptor: int, target: int) -> Iterator[None]:
+    """Send what is written to a file descriptor, also past Python, to another."""
+    kept = os.dup(descriptor)
     try:
-        os.dup2(nowhere, 2)
+        os.dup2(target, descriptor)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(nowhere)
+        os.dup2(kept, descriptor)
         os.close(kept)
 
 
 @contextlib.contextmanager
 def _without_rays_warnings() -> Iterator[None]:
-    """Ray warns about its own settings, which no user of ours can change."""
+    """Hide Ray's warnings about its own settings."""
     with warnings.catch_warnings():
         for category in (DeprecationWarning, FutureWarning, UserWarning):
             warnings.filterwarnings("ignore", category=category, module=r"ray\.")
@@ -202,7 +201,7 @@ def _without_rays_warnings() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _plain_errors() -> Iterator[None]:
-    """Give errors of actors as themselves, without Ray's account of where they were."""
+    """Re-raise the errors of actors without Ray's wrapping."""
     try:
         yield
     except Exception as error:
@@ -234,7 +233,7 @@ def _check_parts(parts: Path, count: int) -> None:
 
 
 def _merge(parts: Path, nodes: Path, out: Path) -> None:
-    """One file of many, its rows in the order of the ids asked for: parts come in any order."""
+    """Join the parts, which come in any order, into one file in the order of the ids asked for."""
     table = pq.read_table(parts)
     wanted = pq.read_table(nodes, columns=["id"])["id"].cast(table["id"].type)
     table = table.take(pc.index_in(wanted, table["id"].combine_chunks()))

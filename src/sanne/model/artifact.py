@@ -1,4 +1,4 @@
-"""The model folder: config.json, features.json and model.safetensors; written without pickle, read with suspicion."""
+"""The model folder: config.json, features.json and model.safetensors; no pickle, everything checked when read."""
 
 import contextlib
 import json
@@ -18,12 +18,14 @@ from safetensors.torch import save_file
 
 from sanne.config import Config
 from sanne.errors import InputError, ModelFolderError
-from sanne.features.choose import FeatureMap, restore_features
+from sanne.features.base import FeatureMap
+from sanne.features.choose import restore_features
 from sanne.files.atomic import check_target, read_unreplaced
 from sanne.model.model import WalkModel
-from sanne.model.safe_files import Shapes, check_shapes, digest_of, read_tensors, require_regular, tensor_shapes
+from sanne.model.objective import objective_kind
+from sanne.model.safe_files import Shapes, check_shapes, digest_of, read_tensors, require_regular, tensor_shapes, under
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 VECTORS = "vectors.parquet"  # the vectors of the training nodes, written by the estimator
 _FILES = ("model.safetensors", "features.json", VECTORS)
 _LARGEST_CONFIG = 64 * 2**20  # bytes
@@ -31,7 +33,7 @@ _LARGEST_CONFIG = 64 * 2**20  # bytes
 
 @dataclass(frozen=True)
 class Artifact:
-    """A fitted model: all that is needed to embed nodes, and a record of how it came to be."""
+    """A fitted model: all that is needed to embed nodes, and a record of how it was made."""
 
     config: Config
     seed: int
@@ -42,13 +44,15 @@ class Artifact:
     sha256: dict[str, str] = field(default_factory=dict)  # of the files that it was read from
 
     def write(self, folder: Path) -> None:
-        """Write the files of the model into an existing folder; vectors that are there already are vouched for too."""
+        """Write the files of the model into an existing folder; vectors that are already there get a checksum too."""
         description, arrays = self.feature_map.state()
         tensors = {f"model/{name}": tensor.cpu().contiguous() for name, tensor in self.model.state_dict().items()}
         tensors |= {f"features/{name}": torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()}
         save_file(tensors, folder / "model.safetensors")
         _write_json(folder / "features.json", {"name": self.feature_map.name, "state": description})
-        shutil.copymode(folder / "features.json", folder / "model.safetensors")  # safetensors lets nobody else read
+        shutil.copymode(
+            folder / "features.json", folder / "model.safetensors"
+        )  # safetensors makes it readable by its owner only
         files = {name: digest_of(folder / name) for name in _FILES if (folder / name).is_file()}
         _write_json(
             folder / "config.json",
@@ -65,7 +69,7 @@ class Artifact:
 
     @classmethod
     def read(cls, folder: str | Path) -> Self:
-        """Read a model folder; anything missing, damaged or newer is a ModelFolderError that says what to do."""
+        """Read a model folder; a ModelFolderError says what is missing, damaged or of another version."""
         return read_unreplaced(folder, lambda: cls._read(Path(folder)))
 
     @classmethod
@@ -77,17 +81,17 @@ class Artifact:
         try:
             config = Config.from_dict(header["settings"])
             features = json.loads((place / "features.json").read_text(encoding="utf-8"))
-            with _blamed_on(place / "model.safetensors"):
+            with _damage_reported(place / "model.safetensors"):
                 shapes = tensor_shapes(place / "model.safetensors")
             model = _model_of_shapes(header, config, features, shapes)
             for name in ("model.safetensors", VECTORS):
                 if (place / name).exists():
                     _check_digest(place / name, header["sha256"])
-            with _blamed_on(place / "model.safetensors"):
+            with _damage_reported(place / "model.safetensors"):
                 tensors = read_tensors(place / "model.safetensors")
-            arrays = {name: tensor.numpy() for name, tensor in _under("features/", tensors).items()}
+            arrays = {name: tensor.numpy() for name, tensor in under("features/", tensors).items()}
             feature_map = restore_features(features["name"], features["state"], arrays)
-            model.load_state_dict(_under("model/", tensors))
+            model.load_state_dict(under("model/", tensors))
         except (
             *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError),
             *(RuntimeError, OSError, MemoryError),
@@ -99,7 +103,7 @@ class Artifact:
 
 
 def check_model_target(folder: str | Path) -> Path:
-    """Refuse a place that `save` may not replace: anything but a new folder, an empty one or an older model."""
+    """Refuse a place that `save` must not replace: anything but a new folder, an empty one or an earlier model."""
     target = check_target(folder, folder=True)
     if not target.is_dir():
         return target
@@ -108,7 +112,7 @@ def check_model_target(folder: str | Path) -> Path:
         raise InputError(f"{folder}: there are other files in this folder ({foreign[0]}); choose an empty or a new one")
     if names:
         try:
-            _read_header(target)
+            _read_header(target, older=True)
         except ModelFolderError as error:
             raise InputError(f"{error}; {folder} is not replaced: choose an empty or a new folder") from None
     return target
@@ -120,7 +124,7 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: metadata.version(name) for name in names}}
 
 
-def _read_header(place: Path) -> dict[str, Any]:
+def _read_header(place: Path, *, older: bool = False) -> dict[str, Any]:
     if not place.is_dir():
         raise ModelFolderError(f"{place}: no such model folder; make one with sanne fit SOURCE --out {place}")
     _check_regular(place / "config.json")
@@ -137,6 +141,10 @@ def _read_header(place: Path) -> dict[str, Any]:
         raise ModelFolderError(
             f"{place}: written by a newer sanne (format {version}, this one reads {FORMAT_VERSION}): upgrade sanne"
         )
+    if version < FORMAT_VERSION and not older:
+        raise ModelFolderError(
+            f"{place}: written by an older sanne (format {version}, this one reads {FORMAT_VERSION}): fit again"
+        )
     expected = {"seed": int, "num_nodes": int, "settings": dict, "record": dict, "sha256": dict}
     for name, kind in expected.items():
         if not isinstance(header.get(name), kind) or isinstance(header.get(name), bool):
@@ -145,24 +153,23 @@ def _read_header(place: Path) -> dict[str, Any]:
 
 
 def _model_of_shapes(header: dict[str, Any], config: Config, features: Any, shapes: Shapes) -> WalkModel:
-    """An untrained model that a file with tensors of these shapes fits exactly; else an error, before any is read."""
-    stand_ins = {name: np.broadcast_to(np.float32(0), shape) for name, shape in _under("features/", shapes).items()}
+    """An untrained model for tensors of exactly these shapes; raises an error before any of them is read."""
+    stand_ins = {name: np.broadcast_to(np.float32(0), shape) for name, shape in under("features/", shapes).items()}
     feature_map = restore_features(features["name"], features["state"], stand_ins)
-    _check_sizes(config, _under("model/", shapes), feature_map.width, header["num_nodes"])
+    _check_sizes(config, under("model/", shapes), feature_map.width, header["num_nodes"])
     model = WalkModel(config, width=feature_map.width, num_nodes=header["num_nodes"], seed=header["seed"])
     expected = {f"features/{name}": array.shape for name, array in feature_map.state()[1].items()}
     expected |= {f"model/{name}": tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    if model.reduced_dim:
+        expected["model/axes"] = (model.objective.vector_dim, model.reduced_dim)
     check_shapes(shapes, expected)
+    model.allocate_axes()
     return model
 
 
-def _under(prefix: str, named: dict[str, Any]) -> dict[str, Any]:
-    return {name.removeprefix(prefix): value for name, value in named.items() if name.startswith(prefix)}
-
-
 @contextlib.contextmanager
-def _blamed_on(path: Path) -> Iterator[None]:
-    """Errors of reading a file as a ModelFolderError that names it."""
+def _damage_reported(path: Path) -> Iterator[None]:
+    """Turn errors of reading a file into a ModelFolderError that names it."""
     try:
         yield
     except (SafetensorError, ValueError, OSError) as error:
@@ -170,18 +177,15 @@ def _blamed_on(path: Path) -> Iterator[None]:
 
 
 def _check_sizes(config: Config, shapes: Shapes, width: int, num_nodes: int) -> None:
-    """The largest tensors must have the sizes that the settings give, before memory is taken for such a model."""
-    dim, last = config.model.dim, f"encoder.layers.{config.model.num_layers - 1}"
+    """Check the sizes of the largest tensors against the settings, before allocating memory for such a model."""
+    dim, last = config.model.encoder_dim, f"encoder.layers.{config.model.num_layers - 1}"
     expected: dict[str, tuple[int, ...]] = {}
     if config.model.attention:
         expected[f"{last}.attention.combine.weight"] = (dim, dim)
     if config.model.feed_forward:
         expected[f"{last}.feed_forward.0.weight"] = (config.model.ff_dim, dim)
-    if config.objective.objective == "neighbours":
-        expected["objective.table"] = (num_nodes, dim)
-    else:
-        runs = config.objective.cluster_seeds * len(config.objective.smoothing_alphas)
-        expected["objective.centres"] = (runs * sum(config.objective.cluster_sizes), width)
+    parts = objective_kind(config).expected_shapes(config, width, num_nodes)
+    expected |= {f"objective.{name}": shape for name, shape in parts.items()}
     for name, shape in expected.items():
         if shapes.get(name) != shape:
             found = f"has shape {shapes[name]}" if name in shapes else "is missing"

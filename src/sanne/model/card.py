@@ -1,4 +1,4 @@
-"""The model card: a README.md inside the model folder that says what the model is and how it was made."""
+"""The model card: README.md in the model folder, with what the model is and how it was made."""
 
 from typing import Any
 

@@ -4,24 +4,29 @@ The teacher needs the whole graph and no training; the student needs a few walks
 arrive later. There is no table, so memory does not grow with the number of nodes.
 """
 
+import dataclasses
 import hashlib
+import time
 
 import numpy as np
-import numpy.typing as npt
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sanne.config import ObjectiveConfig
+from sanne.config import Config, ObjectiveConfig
+from sanne.device import one_blas_thread
 from sanne.graph.graph import Adjacency, FloatArray
 from sanne.model.encoder import WalkEncoder
+from sanne.model.objective import Objective, register_objective, visit_weights
+from sanne.model.safe_files import Shapes
 from sanne.model.teacher import cluster_centres, smooth
 from sanne.seeds import numpy_stream, torch_stream
 from sanne.walks.batches import Batch
 
-_NODES_OF_THE_MEAN = 10_000  # enough to know what assignments have in common
-_COMMON_TAKEN_OFF = 0.8  # of the mean of all assignments
-_LARGEST_DEGREE = 1000  # more neighbours make a vector no longer
+_MEAN_SAMPLE = 10_000  # nodes that the mean assignment is taken over
+_MEAN_REMOVED = 0.8  # share of the mean assignment that is subtracted
+_LARGEST_DEGREE = 1000  # more neighbours do not make a vector longer
+_PROBE_STEPS = 2  # of smoothing, to estimate how long all of them take
 
 
 class Teacher:
@@ -51,7 +56,7 @@ class Teacher:
         total = len(self.visit_weights)
         if total <= count:
             return torch.arange(total)
-        return torch.from_numpy(numpy_stream(seed, "common").choice(total, count, replace=False))
+        return torch.from_numpy(numpy_stream(seed, "mean_assignment").choice(total, count, replace=False))
 
     def smoothed(self, nodes: Tensor) -> Tensor:
         """Smoothed features by the first restart probability, (B, width)."""
@@ -65,63 +70,103 @@ class Teacher:
         )
 
 
-class ClusterDistillation(nn.Module):
+@register_objective
+class ClusterDistillation(Objective):
     """Soft assignments of a walk's weighted mean, corrected by the encoder; vectors are made of their square roots.
 
     A position weighs less the later it comes and the more neighbours its node has, so that the mean over walks is
     the teacher's own smoothing. Before the first step a walk is assigned by its mean's cosines to the teacher's
     centres, and what is left to learn is a correction.
 
-    The assignments of all nodes have much in common. Most of their mean is taken off, so that cosines tell nodes
-    apart; not all, or the directions of undecided nodes would be by chance.
+    Most of the mean assignment is subtracted, so that cosines tell nodes apart; not all of it, or the directions of
+    undecided nodes would be random.
 
-    With `features_beside`, the weighted mean of the walk's features follows, as long as smoothing makes it: longer
+    With `append_features`, the weighted mean of the walk's features follows, as long as smoothing makes it: longer
     the more neighbours the start has. That tells which nodes are likely to be linked, which topics alone do not.
     """
 
+    name = "distil"
     position_weights: Tensor
-    common: Tensor
-    beside_unit: Tensor
-    beside_axes: Tensor | None
+    mean_assignment: Tensor
+    appended_unit: Tensor
+    appended_axes: Tensor | None
 
-    def __init__(self, width: int, dim: int, walk_length: int, config: ObjectiveConfig, seed: int) -> None:
-        super().__init__()
-        self.config = config
-        self.seed = seed
-        self.degree_power = config.degree_power
-        runs = [size for size in config.cluster_sizes for _ in range(config.cluster_seeds)]
-        self.group_sizes = runs * len(config.smoothing_alphas)
+    def __init__(self, config: Config, *, width: int, num_nodes: int, seed: int) -> None:
+        super().__init__(config, width=width, num_nodes=num_nodes, seed=seed)
+        settings = config.objective
+        self.degree_power = settings.degree_power
+        runs = [size for size in settings.cluster_sizes for _ in range(settings.cluster_seeds)]
+        self.group_sizes = runs * len(settings.smoothing_alphas)
         self.num_assigned = sum(self.group_sizes)
-        self.features_beside = config.features_beside != "never"
-        all_of_them = width <= config.beside_dim
-        columns = width if all_of_them else min(config.beside_dim, self.num_assigned)
-        self.vector_dim = self.num_assigned + (columns if self.features_beside else 0)
+        self.append_features = settings.append_features != "never"
+        all_columns = width <= settings.appended_dim
+        columns = width if all_columns else min(settings.appended_dim, self.num_assigned)
+        self.vector_dim = self.num_assigned + (columns if self.append_features else 0)
         self.centres = nn.Parameter(torch.zeros(self.num_assigned, width))
-        self.correction = nn.Linear(dim, self.num_assigned)
+        self.correction = nn.Linear(config.model.encoder_dim, self.num_assigned)
         nn.init.zeros_(self.correction.weight)
         nn.init.zeros_(self.correction.bias)
-        self.register_buffer("position_weights", restart_weights(walk_length, config.restart), persistent=False)
-        self.register_buffer("common", torch.zeros(self.num_assigned))
-        self.register_buffer("beside_unit", torch.ones(()))
-        some_of_them = self.features_beside and not all_of_them
-        self.register_buffer("beside_axes", torch.eye(width, columns) if some_of_them else None)
+        weights = restart_weights(config.walks.walk_length, settings.restart)
+        self.register_buffer("position_weights", weights, persistent=False)
+        self.register_buffer("mean_assignment", torch.zeros(self.num_assigned))
+        self.register_buffer("appended_unit", torch.ones(()))
+        projected = self.append_features and not all_columns
+        self.register_buffer("appended_axes", torch.eye(width, columns) if projected else None)
         self.teacher: Teacher | None = None  # set for training only
 
+    @classmethod
+    def expected_shapes(cls, config: Config, width: int, num_nodes: int) -> Shapes:
+        """The centres of all clusterings."""
+        runs = config.objective.cluster_seeds * len(config.objective.smoothing_alphas)
+        return {"centres": (runs * sum(config.objective.cluster_sizes), width)}
+
+    def prepare(self, adjacency: Adjacency, features: FloatArray) -> None:
+        """Make the teacher and start from it."""
+        with one_blas_thread():
+            self.teacher = Teacher(adjacency, features, self.config, self.seed)
+            self.init_from_teacher()
+
+    def probe(self, adjacency: Adjacency, features: FloatArray) -> dict[str, float]:
+        """Make a teacher that smooths a few steps only; the seconds that the real one would take."""
+        wanted = self.config.smoothing_steps
+        few = min(_PROBE_STEPS, wanted)
+        times = [time.perf_counter()]
+        for steps in (0, few):
+            self.teacher = Teacher(
+                adjacency, features, dataclasses.replace(self.config, smoothing_steps=steps), self.seed
+            )
+            times.append(time.perf_counter())
+        unsmoothed = times[1] - times[0]
+        smoothing = max(0.0, times[2] - times[1] - unsmoothed)
+        return {"teacher": unsmoothed + smoothing * wanted / max(few, 1)}
+
+    def prepared_digest(self) -> str:
+        """Stands for the teacher's centres; machines of different kinds may find different ones."""
+        return self.teacher.digest if self.teacher else ""
+
+    def finish(self) -> None:
+        """Drop the teacher."""
+        self.teacher = None
+
+    def preparation_bytes(self, num_nodes: int, num_arcs: int, width: int) -> int:
+        """Smoothed features and the matrix that smooths them: a value and an index for each arc."""
+        return 4 * num_nodes * width * (4 + len(self.config.smoothing_alphas)) + 3 * 12 * num_arcs
+
     @torch.no_grad()
-    def start_from_teacher(self) -> None:
-        """Take over the teacher's centres, what its assignments have in common, and the length of its features."""
+    def init_from_teacher(self) -> None:
+        """Take over the teacher's centres, its mean assignment, and the length of its features."""
         assert self.teacher is not None, "the teacher is set before training"
         self.centres.copy_(self.config.sharpness * self.teacher.centres)
-        nodes = self.teacher.some_nodes(_NODES_OF_THE_MEAN, self.seed)
-        assigned = self._roots(self.teacher.logits(nodes))
+        nodes = self.teacher.some_nodes(_MEAN_SAMPLE, self.seed)
+        assigned = self.sqrt_assignments(self.teacher.logits(nodes))
         mean = assigned.mean(dim=0)
-        self.common.copy_(_COMMON_TAKEN_OFF * mean)
+        self.mean_assignment.copy_(_MEAN_REMOVED * mean)
         lengths = self.teacher.smoothed(nodes).norm(), (assigned - mean).norm()
         if min(lengths) > 0:
-            self.beside_unit.copy_(self.config.beside_scale * lengths[1] / lengths[0])
-        if self.beside_axes is not None:
+            self.appended_unit.copy_(self.config.appended_scale * lengths[1] / lengths[0])
+        if self.appended_axes is not None:
             axes: FloatArray = np.linalg.svd(self.teacher.centres.numpy(), full_matrices=False)[2]
-            self.beside_axes.copy_(torch.from_numpy(axes[: self.beside_axes.shape[1]].T))
+            self.appended_axes.copy_(torch.from_numpy(axes[: self.appended_axes.shape[1]].T))
 
     def loss(self, encoder: WalkEncoder, features: Tensor, batch: Batch) -> Tensor:
         """Cross-entropy with the teacher's assignments, mean over clusterings and walks; `features` (B, N, width)."""
@@ -142,25 +187,25 @@ class ClusterDistillation(nn.Module):
         return len(batch.walks)
 
     def read(self, encoder: WalkEncoder, features: Tensor, degrees: Tensor) -> Tensor:
-        """A vector per walk (B, vector_dim): square roots of the predicted assignments, less what all have in common.
+        """A vector per walk (B, vector_dim): square roots of the predicted assignments, less most of their mean.
 
-        With `features_beside`, then the weighted mean of its features.
+        With `append_features`, then the weighted mean of its features.
         """
         mean = self._mean(features)
-        assigned = self._roots(self._logits(encoder, features, mean)) - self.common
-        if not self.features_beside:
+        assigned = self.sqrt_assignments(self._logits(encoder, features, mean)) - self.mean_assignment
+        if not self.append_features:
             return assigned
-        length = self.beside_unit * degrees.clamp(1, _LARGEST_DEGREE) ** self.degree_power
-        beside = mean if self.beside_axes is None else mean @ self.beside_axes
-        return torch.cat([assigned, length[:, None] * beside], dim=1)
+        length = self.appended_unit * degrees.clamp(1, _LARGEST_DEGREE) ** self.degree_power
+        appended = mean if self.appended_axes is None else mean @ self.appended_axes
+        return torch.cat([assigned, length[:, None] * appended], dim=1)
 
-    def doubt(self, vectors: FloatArray) -> FloatArray:
+    def uncertainty(self, vectors: FloatArray) -> FloatArray:
         """One minus the largest share that a clustering gives a node, mean over clusterings, (nodes,).
 
-        Whether walks disagree or each of them is undecided, the shares spread out. The spread over walks sees only
-        the first, and a node without neighbours has but one walk.
+        The shares are spread out both where walks disagree and where each of them is undecided; the spread over walks
+        shows only the first, and a node without neighbours has just one walk.
         """
-        roots = vectors[:, : self.num_assigned] + self.common.cpu().numpy()
+        roots = vectors[:, : self.num_assigned] + self.mean_assignment.cpu().numpy()
         groups = np.split(roots**2, np.cumsum(self.group_sizes)[:-1], axis=1)
         largest = [group.max(axis=1) / np.maximum(group.sum(axis=1), 1e-12) for group in groups]
         result: FloatArray = (1 - np.mean(largest, axis=0)).astype(np.float32)
@@ -183,7 +228,7 @@ class ClusterDistillation(nn.Module):
         logits: Tensor = F.linear(F.normalize(mean, dim=1), self.centres) + self.correction(read)
         return logits
 
-    def _roots(self, logits: Tensor) -> Tensor:
+    def sqrt_assignments(self, logits: Tensor) -> Tensor:
         """Square roots of the assignments, (B, num_assigned), rows of length one."""
         groups = logits.split(self.group_sizes, 1)
         return torch.cat([group.softmax(1).sqrt() for group in groups], dim=1) / len(groups) ** 0.5
@@ -206,13 +251,4 @@ def restart_weights(walk_length: int, restart: float) -> Tensor:
         return torch.full((walk_length,), 1 / walk_length)
     weights = restart * (1 - restart) ** torch.arange(walk_length)
     weights[-1] = (1 - restart) ** (walk_length - 1)
-    return weights
-
-
-def visit_weights(degrees: npt.ArrayLike, power: float) -> FloatArray:
-    """What the features of visited nodes are multiplied by, given their numbers of neighbours.
-
-    With power 1/2, walks see what symmetrically normalised smoothing sees: a hub says little about each visitor.
-    """
-    weights: FloatArray = np.maximum(np.asarray(degrees, np.float32), 1) ** np.float32(-power)
     return weights

@@ -20,10 +20,10 @@ class WalkEncoder(nn.Module):
         super().__init__()
         self.config = config
         # The paper's features have width d already; others are brought to it by a learned layer.
-        self.project = nn.Linear(width, config.dim) if width != config.dim else nn.Identity()
+        self.project = nn.Linear(width, config.encoder_dim) if width != config.encoder_dim else nn.Identity()
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.num_layers))
-        self.final_norm = nn.LayerNorm(config.dim) if config.layer_norm == "pre" else nn.Identity()
-        positions = config.position_scale * sinusoidal_positions(walk_length, config.dim)
+        self.final_norm = nn.LayerNorm(config.encoder_dim) if config.layer_norm == "pre" else nn.Identity()
+        positions = config.position_scale * sinusoidal_positions(walk_length, config.encoder_dim)
         self.register_buffer("positions", positions, persistent=False)  # (N, dim)
 
     def forward(self, features: Tensor) -> Tensor:
@@ -67,14 +67,16 @@ class EncoderLayer(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.pre_norm = config.layer_norm == "pre"
-        self.attention = SelfAttention(config.dim, config.num_heads) if config.attention else None
-        self.attention_norm = nn.LayerNorm(config.dim) if config.attention else None
+        self.attention = SelfAttention(config.encoder_dim, config.num_heads) if config.attention else None
+        self.attention_norm = nn.LayerNorm(config.encoder_dim) if config.attention else None
         self.feed_forward = (
-            nn.Sequential(nn.Linear(config.dim, config.ff_dim), nn.ReLU(), nn.Linear(config.ff_dim, config.dim))
+            nn.Sequential(
+                nn.Linear(config.encoder_dim, config.ff_dim), nn.ReLU(), nn.Linear(config.ff_dim, config.encoder_dim)
+            )
             if config.feed_forward
             else None
         )
-        self.feed_forward_norm = nn.LayerNorm(config.dim) if config.feed_forward else None
+        self.feed_forward_norm = nn.LayerNorm(config.encoder_dim) if config.feed_forward else None
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, hidden: Tensor) -> Tensor:

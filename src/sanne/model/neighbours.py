@@ -8,27 +8,53 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from sanne.config import ObjectiveConfig
-from sanne.graph.graph import FloatArray, IntArray
+from sanne.config import Config
+from sanne.errors import InputError
+from sanne.graph.graph import Adjacency, FloatArray, IntArray
 from sanne.model.encoder import WalkEncoder
+from sanne.model.objective import Objective, register_objective
+from sanne.model.safe_files import Shapes
 from sanne.seeds import numpy_stream, torch_stream
 from sanne.walks.batches import Batch
 
 
-class NeighbourSoftmax(nn.Module):
+@register_objective
+class NeighbourSoftmax(Objective):
     """Holds the output vectors o_v of all nodes (V, d) and scores them against walk vectors."""
 
-    degree_power = 0.0  # features are read as they are
+    name = "neighbours"
+    reducible = False  # the table is what is trained
 
-    def __init__(self, num_nodes: int, dim: int, config: ObjectiveConfig, seed: int) -> None:
-        super().__init__()
-        self.config = config
-        self.seed = seed
-        self.vector_dim = dim
+    def __init__(self, config: Config, *, width: int, num_nodes: int, seed: int) -> None:
+        super().__init__(config, width=width, num_nodes=num_nodes, seed=seed)
+        self.vector_dim = dim = config.model.encoder_dim
         bound = math.sqrt(6.0 / (num_nodes + dim))  # Xavier over (V, d), as the authors start it
         start = torch.empty(num_nodes, dim)
         start.uniform_(-bound, bound, generator=torch_stream(seed, "initialise", 1))
         self.table = nn.Parameter(start)
+
+    @classmethod
+    def check(cls, config: Config) -> None:
+        """A vector has the width of the encoder."""
+        dim, width = config.model.dim, config.model.encoder_dim
+        if dim not in (0, width):
+            raise InputError(
+                f"with objective='neighbours' vectors have the encoder's width, so dim ({dim}) must equal encoder_dim "
+                f"({width}): set both, or leave dim at 0"
+            )
+
+    @classmethod
+    def expected_shapes(cls, config: Config, width: int, num_nodes: int) -> Shapes:
+        """The table."""
+        return {"table": (num_nodes, config.model.encoder_dim)}
+
+    def sparse_table(self) -> nn.Parameter:
+        """The table: a step touches few of its rows."""
+        return self.table
+
+    def probe(self, adjacency: Adjacency, features: FloatArray) -> dict[str, float]:
+        """There is nothing to prepare."""
+        return {}
 
     def loss(self, encoder: WalkEncoder, features: Tensor, batch: Batch) -> Tensor:
         """Mean loss over all (position, target) pairs of a batch of walks; `features` is (B, N, width)."""
@@ -92,8 +118,10 @@ class NeighbourSoftmax(nn.Module):
         """What the first position drew on, by the encoder's attention, (B, N)."""
         return encoder.attention_flow(features)[:, 0]
 
-    def present_vectors(self) -> FloatArray:
-        """The output table (V, d): the paper's embeddings of the nodes seen in training."""
+    def present_vectors(self) -> FloatArray | None:
+        """The output table (V, d): the paper's embeddings of the nodes seen in training; None if walks are wanted."""
+        if self.config.present_vectors == "walks":
+            return None
         table: FloatArray = self.table.detach().cpu().numpy().copy()
         return table
 

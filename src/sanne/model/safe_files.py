@@ -1,9 +1,10 @@
-"""Files from strangers: only regular ones are opened, and tensors are described before any of them is read."""
+"""Reading untrusted files: only regular ones are opened, and tensors are checked before any of them is read."""
 
 import hashlib
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import safe_open
@@ -12,7 +13,7 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 def require_regular(path: Path) -> None:
-    """An OSError for anything but a regular file or a link to one: to open a pipe or a device may wait forever."""
+    """Raise an OSError for anything but a regular file or a link to one: opening a pipe or a device may block."""
     if not stat.S_ISREG(path.stat().st_mode):
         raise OSError(f"{path.name} is not a regular file")
 
@@ -48,6 +49,11 @@ def check_shapes(found: Shapes, expected: Shapes) -> None:
             raise ValueError(f"{name} is missing")
         if found[name] != expected[name]:
             raise ValueError(f"{name} has shape {found[name]}, where {expected[name]} is expected")
+
+
+def under(prefix: str, named: dict[str, Any]) -> dict[str, Any]:
+    """The entries whose names start with a prefix, without it."""
+    return {name.removeprefix(prefix): value for name, value in named.items() if name.startswith(prefix)}
 
 
 def read_tensors(path: Path) -> dict[str, torch.Tensor]:

@@ -1,4 +1,4 @@
-"""What the `distil` objective teaches: features smoothed over the graph, and clusters of them."""
+"""The targets of the `distil` objective: features smoothed over the graph, and their clusters."""
 
 from typing import Any
 

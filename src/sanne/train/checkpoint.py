@@ -1,6 +1,6 @@
-"""Checkpoints: all that an interrupted training needs to go on as if nothing had happened, in one safetensors file.
+"""Checkpoints: all that an interrupted training needs to continue exactly, in one safetensors file.
 
-Random choices depend on the seed and the step alone, so the position stands for the random state.
+Random choices depend on the seed and the step alone, so no random state needs to be saved.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from torch import Tensor
 from sanne.errors import InputError
 from sanne.files.atomic import replaced_file
 from sanne.graph.graph import Adjacency, FloatArray
-from sanne.model.safe_files import Shapes, check_shapes, read_tensors, tensor_shapes
+from sanne.model.safe_files import Shapes, check_shapes, read_tensors, tensor_shapes, under
 
 
 @dataclass
@@ -52,7 +52,7 @@ def fingerprint(adjacency: Adjacency, features: FloatArray, settings: dict[str, 
 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint, identity: str) -> None:
-    """Write a checkpoint beside and rename it over the last one."""
+    """Write a checkpoint, replacing the last one atomically."""
     tensors = {f"model/{name}": tensor for name, tensor in checkpoint.model.items()}
     tensors |= {f"best/{name}": tensor for name, tensor in checkpoint.best.items()}
     plain: list[dict[str, Any]] = []
@@ -107,14 +107,14 @@ def load_checkpoint(path: Path, identity: str, possible: Shapes) -> Checkpoint:
 def _read_checkpoint(path: Path, metadata: dict[str, str], header: dict[str, Any]) -> Checkpoint:
     tensors = read_tensors(path)
     if metadata["sha256"] != checksum(metadata["sanne"], tensors):
-        raise ValueError("its checksum does not fit")
+        raise ValueError("its checksum does not match")
     optimisers = [_optimiser(number, values, tensors) for number, values in enumerate(header["optimisers"])]
     progress = Progress(**header["progress"])
-    return Checkpoint(progress, _under("model/", tensors), _under("best/", tensors), optimisers)
+    return Checkpoint(progress, under("model/", tensors), under("best/", tensors), optimisers)
 
 
 def checksum(header: str, tensors: dict[str, Tensor]) -> str:
-    """A checksum of all that a checkpoint holds: a flipped bit would train on without anyone noticing."""
+    """A checksum of the whole checkpoint: training would continue from a flipped bit without anyone noticing."""
     digest = hashlib.sha256(header.encode())
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
@@ -125,14 +125,10 @@ def checksum(header: str, tensors: dict[str, Tensor]) -> str:
 def _optimiser(number: int, values: dict[str, Any], tensors: dict[str, Tensor]) -> dict[str, Any]:
     """The state of one optimiser: plain values from the header, the rest from the tensors."""
     state = {int(parameter): dict(entries) for parameter, entries in values["state"].items()}
-    for name, tensor in _under(f"optimiser/{number}/", tensors).items():
+    for name, tensor in under(f"optimiser/{number}/", tensors).items():
         parameter, entry = name.split("/")
         state.setdefault(int(parameter), {})[entry] = tensor
     return {"state": state, "param_groups": values["groups"]}
-
-
-def _under(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
 def copy_of(model: torch.nn.Module) -> dict[str, Tensor]:

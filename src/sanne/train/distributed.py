@@ -1,7 +1,7 @@
-"""Training with many processes: which of them this one is, and all that they tell each other.
+"""Training with several processes: which one this is, and what they exchange.
 
 torchrun starts the processes and names them in environment variables. Without those there is one process, and
-every call here leaves things as they are. Every process holds the whole model, reads its share of each batch and
+every call here does nothing. Every process holds the whole model, reads its share of each batch and
 applies the same update, so that the models stay equal without being sent.
 """
 
@@ -23,7 +23,6 @@ from torch import Tensor
 
 from sanne.errors import InputError, SanneError
 from sanne.model.model import WalkModel
-from sanne.model.neighbours import NeighbourSoftmax
 from sanne.walks.batches import Batch
 
 logger = logging.getLogger(__name__)
@@ -55,7 +54,7 @@ def _restarts() -> int:
 
 @contextlib.contextmanager
 def joined_processes(device: torch.device) -> Iterator["Processes"]:
-    """Join the processes of this run for as long as the block lasts; a block that fails leaves without waiting."""
+    """Join the processes of this run for the duration of the block; if the block fails, do not wait for the others."""
     if not launched() or int(os.environ["WORLD_SIZE"]) == 1:
         yield Processes()
         return
@@ -63,7 +62,7 @@ def joined_processes(device: torch.device) -> Iterator["Processes"]:
         torch.cuda.set_device(_own_gpu())
     ours = not dist.is_initialized()
     if ours:
-        with _others_may_be_gone():
+        with _lost_contact_reported():
             dist.init_process_group(
                 "nccl" if device.type == "cuda" else "gloo",
                 store=_meeting_place(),
@@ -74,7 +73,7 @@ def joined_processes(device: torch.device) -> Iterator["Processes"]:
     processes = Processes(dist.get_rank(), dist.get_world_size())
     try:
         yield processes
-        with _others_may_be_gone():
+        with _lost_contact_reported():
             dist.barrier()
     finally:
         if ours:
@@ -87,7 +86,7 @@ class Processes:
 
     rank: int = 0
     size: int = 1
-    bytes_given: int = 0  # handed over to be shared, so far
+    bytes_given: int = 0  # sent so far
 
     @property
     def is_first(self) -> bool:
@@ -117,11 +116,11 @@ class Processes:
                 )
 
     def from_first(self, score: float | None) -> float | None:
-        """What the first process found; not a number stands for nothing."""
+        """The first process's score; NaN stands for None."""
         if self.size == 1:
             return score
         value = torch.tensor([float("nan") if score is None else score], dtype=torch.float64, device=_wire())
-        with _others_may_be_gone():
+        with _lost_contact_reported():
             dist.broadcast(value, src=0)
         return value.item()
 
@@ -133,7 +132,7 @@ class Processes:
         """
         if self.size == 1:
             return loss.detach()
-        table = model.objective.table if isinstance(model.objective, NeighbourSoftmax) else None
+        table = model.objective.sparse_table()
         dense = [parameter for parameter in model.parameters() if parameter is not table]
         nodes, rows = _touched(table)
         terms = model.objective.num_terms(batch)
@@ -167,14 +166,14 @@ class Processes:
 
     def _sum(self, own: Tensor) -> Tensor:
         self.bytes_given += own.nbytes
-        with _others_may_be_gone():
+        with _lost_contact_reported():
             dist.all_reduce(own)
         return own
 
     def _gather(self, own: Tensor) -> list[Tensor]:
         self.bytes_given += own.nbytes
         everyone = [torch.empty_like(own) for _ in range(self.size)]
-        with _others_may_be_gone():
+        with _lost_contact_reported():
             dist.all_gather(everyone, own)
         return everyone
 
@@ -211,13 +210,13 @@ def _own_gpu() -> torch.device:
 
 
 @contextlib.contextmanager
-def _others_may_be_gone() -> Iterator[None]:
-    """A message that fails means that another process has stopped: its error is the one to read."""
+def _lost_contact_reported() -> Iterator[None]:
+    """A failed message means that another process has stopped: its error is the one to read."""
     try:
         yield
     except RuntimeError as error:
         logger.info("torch.distributed: %s", error)
         raise SanneError(
-            "lost touch with another process of this training (it stopped, or gave no answer for "
+            "lost contact with another process of this training (it stopped, or did not answer for "
             f"{_LONGEST_WAIT.total_seconds() / 3600:g} hours): the errors of the other processes say why"
         ) from error

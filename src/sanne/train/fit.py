@@ -5,21 +5,26 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from sanne.config import Config
 from sanne.device import choose_device, one_blas_thread
 from sanne.errors import InputError
-from sanne.features.choose import FeatureMap, fit_features, fit_transform_features
-from sanne.features.kept import KeptFeatures
+from sanne.features.base import FeatureMap
+from sanne.features.cache import CachedFeatures
+from sanne.features.choose import fit_features, fit_transform_features
 from sanne.graph.graph import FloatArray, Graph
+from sanne.infer.embed import embed
 from sanne.model.artifact import Artifact, versions
 from sanne.model.model import WalkModel
+from sanne.model.objective import objective_kind
+from sanne.seeds import numpy_stream
 from sanne.train.distributed import joined_processes
 from sanne.train.loop import Run, train
 
 logger = logging.getLogger(__name__)
 
-# Maps whose vectors are kept. Others are cheap, or their last bits depend on which nodes are asked for together.
-_KEPT = ("tfidf", "doc2vec")
+AXES_SAMPLE = 20_000  # nodes whose vectors decide the axes that all are reduced to
 
 # Called after every epoch with the model so far and the number of epochs done; may return a validation score.
 EpochHook = Callable[[Artifact, int], float | None]
@@ -46,10 +51,11 @@ def fit_model(
         raise InputError(
             f"the graph has {graph.num_nodes:,} nodes but no edges (self-loops do not count): nothing to walk on"
         )
+    objective_kind(config)  # refuses what cannot be fitted before any work is done
     started = time.perf_counter()
     with one_blas_thread():
         feature_map, features = _fit_features(graph, features_from, config, seed)
-    config = config.settled(has_attributes=feature_map.name != "structure")
+    config = config.resolve_auto(has_attributes=feature_map.reads != "nothing")
     logger.info("features: %s, %d columns", feature_map.name, feature_map.width)
     model = WalkModel(config, width=feature_map.width, num_nodes=graph.num_nodes, seed=seed)
     artifact = Artifact(config, seed, feature_map, model, graph.num_nodes, dict(record or {}))
@@ -66,6 +72,9 @@ def fit_model(
     adjacency = graph.adjacency(config.walks.direction)
     with joined_processes(choose_device(config.train.device)) as processes:
         progress = train(model, adjacency, features, config, seed, call_hook if on_epoch else None, run, processes)
+    if model.reduced_dim:
+        sample = numpy_stream(seed, "axes").permutation(graph.num_nodes)[:AXES_SAMPLE]
+        model.fit_axes(embed(artifact, graph, graph.node_ids[np.sort(sample)], progress=False).vectors)
     artifact.record.update(
         data={
             "nodes": graph.num_nodes,
@@ -90,4 +99,7 @@ def _fit_features(
     else:
         feature_map = fit_features(features_from, config.features, seed)
         rows = feature_map.transform(graph)
-    return (KeptFeatures(feature_map, graph, rows) if feature_map.name in _KEPT else feature_map), rows
+    if feature_map.costly:
+        feature_map = cached = CachedFeatures(feature_map)
+        cached.keep(graph, rows)
+    return feature_map, rows

@@ -12,14 +12,12 @@ from torch import Tensor
 from tqdm import tqdm
 
 from sanne.config import Config, TrainConfig
-from sanne.device import choose_device, one_blas_thread, torch_threads
+from sanne.device import choose_device, torch_threads
 from sanne.errors import InputError, SanneError
 from sanne.files.atomic import check_target, sweep
 from sanne.graph.graph import Adjacency, FloatArray
 from sanne.interrupts import raise_if_interrupted
-from sanne.model.distil import ClusterDistillation, Teacher
 from sanne.model.model import WalkModel
-from sanne.model.neighbours import NeighbourSoftmax
 from sanne.seeds import derived_seed
 from sanne.train.checkpoint import (
     Checkpoint,
@@ -43,12 +41,12 @@ EpochHook = Callable[[WalkModel, int], float | None]
 
 @dataclass(frozen=True)
 class Run:
-    """Where a training keeps its checkpoint and how it talks."""
+    """Where training keeps its checkpoint and how it reports progress."""
 
     checkpoint: Path | None = None
     resume: bool = False
     progress: bool | None = None  # None: a bar on a terminal only
-    callbacks: Sequence[Callback] = ()  # given a report every few steps, in the first process
+    callbacks: Sequence[Callback] = ()  # called with a report every few steps, in the first process
 
 
 def train(
@@ -72,26 +70,22 @@ def train(
     model.to(device)
     rows = torch.from_numpy(features).to(device)
     objective = model.objective
-    teacher = None
-    if isinstance(objective, ClusterDistillation):
-        with one_blas_thread():
-            objective.teacher = teacher = Teacher(adjacency, features, config.objective, seed)
-            objective.start_from_teacher()
+    objective.prepare(adjacency, features)
     stream = WalkStream(adjacency, config.walks, config.train, seed=seed, share=processes.rank, shares=processes.size)
     optimisers = make_optimisers(model, config.train)
     progress, best = Progress(), dict[str, Tensor]()
     if run.checkpoint:
-        sweep(check_target(run.checkpoint))  # now, not after the first epoch
+        sweep(check_target(run.checkpoint))  # report a bad path now, not after the first epoch
     identity = ""
     if run.checkpoint or processes.size > 1:
         identity = fingerprint(adjacency, features, config.to_dict(), seed)
     resume = run.resume or is_restarted()
     if run.checkpoint and launched() and processes.is_first and not resume:
-        run.checkpoint.unlink(missing_ok=True)  # a restart must not take up an older run
+        run.checkpoint.unlink(missing_ok=True)  # a restart must not continue an older run
     if run.checkpoint and resume and run.checkpoint.exists():
         progress, best = _restore(model, optimisers, run.checkpoint, identity)
         logger.info("resuming after epoch %d", progress.epoch)
-    processes.require_agreement(identity, teacher.digest if teacher else "", progress.epoch)
+    processes.require_agreement(identity, objective.prepared_digest(), progress.epoch)
 
     total = config.train.epochs * stream.steps_per_epoch
     bar = tqdm(
@@ -141,8 +135,7 @@ def train(
         logger.info("no better score for %d epochs: stopped", config.train.patience)
     if best:
         model.load_state_dict(best)
-    if isinstance(objective, ClusterDistillation):
-        objective.teacher = None
+    objective.finish()
     model.eval()
     return progress
 
@@ -169,7 +162,7 @@ def training_step(
 
 
 def is_finite(model: WalkModel) -> bool:
-    """Whether all weights are numbers; the last step of a training has no loss after it that would show it."""
+    """Whether all weights are finite; no later loss would show what the last step did."""
     return all(bool(torch.isfinite(weights).all()) for weights in model.parameters())
 
 
@@ -214,18 +207,19 @@ def make_optimisers(model: WalkModel, config: TrainConfig) -> list[torch.optim.O
     optimisers: list[torch.optim.Optimizer] = [
         torch.optim.Adam(dense_parameters(model), lr=config.learning_rate, fused=True)
     ]
-    if isinstance(model.objective, NeighbourSoftmax):
-        optimisers.append(RowAdam([model.objective.table], lr=config.table_learning_rate))
+    if (table := model.objective.sparse_table()) is not None:
+        optimisers.append(RowAdam([table], lr=config.table_learning_rate))
     return optimisers
 
 
 def dense_parameters(model: WalkModel) -> list[torch.nn.Parameter]:
     """All parameters but the node table, whose gradient is sparse."""
-    return [parameter for name, parameter in model.named_parameters() if name != "objective.table"]
+    table = model.objective.sparse_table()
+    return [parameter for parameter in model.parameters() if parameter is not table]
 
 
 def set_learning_rates(optimisers: list[torch.optim.Optimizer], config: TrainConfig, done: float) -> None:
-    """Scale the rates by the schedule; `done` is the share of training behind us."""
+    """Scale the rates by the schedule; `done` is the share of training that is done."""
     factor = 0.5 * (1 + math.cos(math.pi * done)) if config.schedule == "cosine" else 1.0
     for optimiser, rate in zip(optimisers, (config.learning_rate, config.table_learning_rate), strict=False):
         for group in optimiser.param_groups:

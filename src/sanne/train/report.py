@@ -1,4 +1,4 @@
-"""What a training tells while it runs: a report every few steps, handed to callbacks."""
+"""Progress reports for callbacks, every few training steps."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -71,7 +71,7 @@ class Reporter:
             self._walks / max(self._seconds, 1e-9),
             score,
         )
-        with torch.random.fork_rng(devices=[]):  # whatever they draw, training draws as it would without them
+        with torch.random.fork_rng(devices=[]):  # random numbers drawn by callbacks must not change training
             for callback in self._callbacks:
                 callback(report)
         self._start_over()

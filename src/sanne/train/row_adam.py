@@ -1,4 +1,4 @@
-"""Adam for a large table of which a step touches few rows: the others cost nothing."""
+"""Adam for a large table of which a step touches few rows, at the cost of those rows only."""
 
 import math
 from collections.abc import Callable, Iterable

@@ -1,9 +1,9 @@
-"""Training followed in TensorBoard or MLflow: callbacks of the loop, whose packages are imported only where asked for.
+"""Logging to TensorBoard or MLflow: callbacks for the training loop; the packages are imported only when used.
 
     with TensorBoard("runs/first") as board:
         SANNE().fit(graph, callbacks=[board])
 
-Trouble at the start is an error. Later it is a warning: a training does not end because its log cannot be written.
+A failure at the start is an error. Later it is a warning: training does not stop because its log cannot be written.
 """
 
 import logging
@@ -25,7 +25,7 @@ EXPERIMENT = "sanne"  # where MLflow files the runs
 class Tracker(ABC):
     """A callback that writes reports somewhere while its block is open."""
 
-    troubles: tuple[type[Exception], ...] = (OSError,)  # what writing may raise
+    failures: tuple[type[Exception], ...] = (OSError,)  # what writing may raise
     _silent = False
 
     def __call__(self, report: Report) -> None:
@@ -33,7 +33,7 @@ class Tracker(ABC):
             return
         try:
             self._write(report)
-        except self.troubles as error:
+        except self.failures as error:
             self._silent = True
             logger.warning("step %d could not be logged, training goes on without a log: %s", report.step, error)
 
@@ -45,8 +45,8 @@ class Tracker(ABC):
     ) -> None:
         try:
             self._close(failed=error is not None)
-        except self.troubles as trouble:
-            logger.warning("the log of the training could not be closed: %s", trouble)
+        except self.failures as failure:
+            logger.warning("the log of the training could not be closed: %s", failure)
 
     @abstractmethod
     def _write(self, report: Report) -> None: ...
@@ -56,7 +56,7 @@ class Tracker(ABC):
 
 
 class TensorBoard(Tracker):
-    """Writes to a folder for `tensorboard --logdir FOLDER`; what an earlier run wrote for later steps is hidden."""
+    """Writes to a folder for `tensorboard --logdir FOLDER`; later steps of an earlier run are hidden."""
 
     def __init__(self, folder: str | Path, *, settings: Mapping[str, Any] | None = None) -> None:
         try:
@@ -70,7 +70,7 @@ class TensorBoard(Tracker):
         self._writer: SummaryWriter | None = None
 
     def _write(self, report: Report) -> None:
-        if self._writer is None:  # only now is it known where training begins, or goes on
+        if self._writer is None:  # the first step is not known earlier: training may resume
             self._writer = self._writer_of(self._folder, purge_step=report.step)
             if self._settings:
                 rows = [f"| {name} | {value} |" for name, value in self._settings.items()]
@@ -95,7 +95,7 @@ class MLflow(Tracker):
     ) -> None:
         is_address = "://" in str(place)
         try:
-            if not is_address:  # MLflow itself does without these two until it opens a database
+            if not is_address:  # MLflow imports these two only when it opens a database
                 import alembic  # noqa: F401
                 import sqlalchemy  # noqa: F401
             from mlflow import MlflowClient
@@ -104,7 +104,7 @@ class MLflow(Tracker):
         except ImportError as error:
             package = (error.name or "mlflow").split(".")[0]
             raise MissingExtraError(package, "mlflow", "logging to MLflow") from None
-        self.troubles = (OSError, MlflowException)
+        self.failures = (OSError, MlflowException)
         self._metric = Metric
         uri = str(place) if is_address else f"sqlite:///{Path(place).resolve()}"
         params = [Param(name, str(value)) for name, value in (settings or {}).items()]
@@ -114,7 +114,7 @@ class MLflow(Tracker):
             experiment = found.experiment_id if found else self._client.create_experiment(EXPERIMENT)
             self.run_id: str = self._client.create_run(experiment, run_name=run_name).info.run_id
             self._client.log_batch(self.run_id, params=params)
-        except self.troubles as error:
+        except self.failures as error:
             reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
             raise SanneError(f"MLflow at {place} cannot be written to: {reason}") from None
 

@@ -48,15 +48,12 @@ class WalkStream:
         train: TrainConfig,
         *,
         seed: int,
-        threads: int = 1,
         share: int = 0,
         shares: int = 1,
     ) -> None:
         if shares > train.batch_size:
             raise InputError(f"{shares} processes for a batch_size of {train.batch_size}: give each one walk at least")
-        self._sampler = WalkSampler(
-            adjacency, walk_length=walks.walk_length, seed=seed, threads=threads, p=walks.p, q=walks.q
-        )
+        self._sampler = WalkSampler(adjacency, walk_length=walks.walk_length, seed=seed, p=walks.p, q=walks.q)
         self._num_nodes = adjacency.num_nodes
         self._num_walks = walks.num_walks
         self._fresh = train.fresh_walks

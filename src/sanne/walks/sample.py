@@ -59,11 +59,11 @@ class WalkSampler:
                 list(pool.map(fill, [slice(a, b) for a, b in itertools.pairwise(edges)]))
         return walks
 
-    def walks_of_each(self, nodes: IntArray, num_walks: int, epoch: int = 0) -> Walks:
+    def walks_of_each(self, nodes: IntArray, num_walks: int) -> Walks:
         """`num_walks` walks from each node, node by node: (len(nodes) * num_walks, walk_length)."""
         starts = np.repeat(np.asarray(nodes, np.int64), num_walks)
         numbers = np.tile(np.arange(num_walks, dtype=np.int64), len(nodes))
-        return self.walks(starts, epoch, numbers)
+        return self.walks(starts, 0, numbers)
 
     def neighbours(self, nodes: npt.NDArray[np.int32], count: int, position: int, first: int = 0) -> Walks:
         """`count` neighbours of each node, with replacement; -1 where there are none. A new `position`, a new draw.
@@ -90,5 +90,5 @@ def _arcs_of(adjacency: Adjacency) -> kernels.Arcs:
 
 
 def _one_each(values: npt.ArrayLike, count: int) -> IntArray:
-    """An int64 for every walk, in a plain array: the kernels are compiled for no other kind."""
+    """An int64 for every walk in a contiguous array, which is what the kernels are compiled for."""
     return np.ascontiguousarray(np.broadcast_to(np.asarray(values, np.int64), count))

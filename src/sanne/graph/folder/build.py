@@ -14,11 +14,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from sanne.config import BuildConfig
 from sanne.errors import InputError
 from sanne.files.atomic import replaced_folder
 from sanne.files.npy import NpyWriter
 from sanne.graph.folder.arcs import Edges, write_arcs
+from sanne.graph.folder.limits import BuildLimits
 from sanne.graph.folder.node_files import write_node_data
 from sanne.graph.folder.numbering import LARGEST, CountedIds, DatabaseIds, Numbering, TooFarApartError
 from sanne.graph.folder.scan import EdgeFiles, NotIntegersError, TableFile, blocks, open_file, read_ids, regrouped
@@ -44,7 +44,7 @@ def build_graph(
     label: str | None = None,
     directed: bool = False,
     weight: str | bool | None = None,
-    config: BuildConfig | None = None,
+    config: BuildLimits | None = None,
 ) -> Graph:
     """Write the graph of one or more edge files (CSV, TSV, Parquet) into a graph folder, and open it.
 
@@ -53,7 +53,7 @@ def build_graph(
 
     >>> build_graph(["part-0.parquet", "part-1.parquet"], "web.graph")
     """
-    usable = (config or BuildConfig()).memory - _OWN_USE
+    usable = (config or BuildLimits()).memory - _OWN_USE
     target = check_graph_target(out)
     files = EdgeFiles([edges] if isinstance(edges, str | Path) else list(edges), weight)
     nodes = None if node_table is None else open_file(node_table)

@@ -9,9 +9,8 @@ import torch
 
 from sanne.device import torch_threads
 from sanne.graph.graph import FloatArray, IntArray
-from sanne.infer.embed import WALKS_AT_ONCE, largest_shares, standard_error
+from sanne.infer.read import WALKS_AT_ONCE, largest_shares, read_walks
 from sanne.model.artifact import Artifact
-from sanne.model.distil import visit_weights
 from sanne.serve.live.features import LiveFeatures
 from sanne.serve.live.graph import LiveGraph, guest_arcs
 from sanne.serve.live.kernels import GuestArcs
@@ -77,10 +76,7 @@ class Reader:
         """As the model reads them: features along walks, (walks, walk_length, width), and degrees of the starts."""
         rows = self._features.of(walks, groups, guests.features, guests.firsts)
         degrees = self._graph.visited_degrees(walks, groups, guests.arcs)
-        power = self._model.objective.degree_power
-        if power:
-            rows *= visit_weights(degrees, power)[:, :, None]
-        return rows, degrees[:, 0]
+        return self._model.objective.weigh(rows, degrees), degrees[:, 0]
 
     def _read_part(
         self, requests: Sequence[ReadRequest], guests: Guests
@@ -92,8 +88,7 @@ class Reader:
         walks = self._graph.walks(starts, groups, keys, num_walks, guests.arcs)
         read, degrees = map(torch.from_numpy, self._rows(walks, np.repeat(groups, num_walks), guests))
         with torch_threads(self._threads, len(walks) * self._walk_length), torch.inference_mode():
-            per_walk = self._model(read, degrees).view(count, num_walks, -1)  # (nodes, Z, dim)
-            vectors, spread = per_walk.mean(dim=1).numpy(), standard_error(per_walk).numpy()
+            vectors, spread = read_walks(self._model, read, degrees, num_walks)
             explained = np.flatnonzero([request.explain > 0 for request in requests])
             contributions: list[Contribution | None] = [None] * count
             if len(explained):

@@ -17,7 +17,6 @@ import pyarrow as pa
 from fastapi import APIRouter, Body, FastAPI, Path, Query, Request, Response
 from fastapi.routing import APIRoute
 
-from sanne.config import ServeConfig
 from sanne.errors import FieldError
 from sanne.serve.engine.engine import Answer, Engine
 from sanne.serve.http import schemas
@@ -27,6 +26,7 @@ from sanne.serve.http.guard import Guard, OpenBodies
 from sanne.serve.http.metrics import Measure, Metrics, RouteNames
 from sanne.serve.http.openapi import describe
 from sanne.serve.http.work import EmbedRequest, Work, known_json, nodes_json, similar_json, to_json
+from sanne.serve.limits import ServeLimits
 from sanne.serve.live.features import NewNode
 
 _READS_WAITING = 256
@@ -51,7 +51,7 @@ class Route:
 class Api:
     """The endpoints, and what they share."""
 
-    def __init__(self, engine: Engine, config: ServeConfig, known_ids: Sequence[Any] = ()) -> None:
+    def __init__(self, engine: Engine, config: ServeLimits, known_ids: Sequence[Any] = ()) -> None:
         self.engine = engine
         self.config = config
         self.known_ids = known_ids
@@ -207,7 +207,7 @@ class Api:
 
 def make_app(
     engine: Engine,
-    config: ServeConfig | None = None,
+    config: ServeLimits | None = None,
     *,
     token: str | None = None,
     hosts: Sequence[str] | None = None,
@@ -218,7 +218,7 @@ def make_app(
     `app.state.api` has the queue and the counters. With a token, only its `free_paths` answer without it. With
     `hosts`, only requests that address the server by one of these names are answered.
     """
-    config = config or ServeConfig()
+    config = config or ServeLimits()
     api = Api(engine, config, known_ids)
 
     @asynccontextmanager

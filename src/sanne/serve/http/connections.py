@@ -5,15 +5,15 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from sanne.config import ServeConfig
 from sanne.serve.http.errors import Refusal, body_too_large
+from sanne.serve.limits import ServeLimits
 
 _FULL = Refusal(503, "too_many_connections", "too many connections are open: try again later", retry_after=1)
 _LINGER_BODIES = 4  # times the largest body: how much of a refused one is read and discarded
 _BAD = Refusal(400, "bad_http", "this is not valid HTTP/1.1")
 
 
-def limited_protocol(config: ServeConfig) -> type[asyncio.Protocol]:
+def limited_protocol(config: ServeLimits) -> type[asyncio.Protocol]:
     """uvicorn's protocol for one connection, with limits."""
 
     class LimitedProtocol(_LimitedProtocol):
@@ -23,7 +23,7 @@ def limited_protocol(config: ServeConfig) -> type[asyncio.Protocol]:
 
 
 class _LimitedProtocol(HttpToolsProtocol):
-    limits: ServeConfig
+    limits: ServeLimits
     _timer: asyncio.TimerHandle | None = None
     _head_bytes = 0
     _in_head = True  # until a request's head is complete, and again after its body

@@ -9,9 +9,9 @@ import numpy as np
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sanne.config import ServeConfig
 from sanne.graph.ids import control_character
 from sanne.serve.http.errors import Refusal, body_too_large, closing
+from sanne.serve.limits import ServeLimits
 
 _DELETED = bytes(set(range(256)) - set(b'"[]{}'))
 _METHODS_WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
@@ -43,7 +43,7 @@ class OpenBodies:
     ones, so that slow clients harm only one another.
     """
 
-    def __init__(self, config: ServeConfig) -> None:
+    def __init__(self, config: ServeLimits) -> None:
         self._config = config
         self._open: dict[_Body, None] = {}  # oldest first
         self.held = 0  # bytes
@@ -174,7 +174,7 @@ class Guard:
         self,
         app: ASGIApp,
         *,
-        config: ServeConfig,
+        config: ServeLimits,
         bodies: OpenBodies,
         full: Callable[[], Refusal | None],
         token: str | None = None,

@@ -6,16 +6,16 @@ from typing import Any
 from fastapi import FastAPI, Response
 from fastapi.openapi.utils import get_openapi
 
-from sanne.config import ServeConfig
 from sanne.errors import UnknownNodeError
 from sanne.serve.engine.engine import Engine
 from sanne.serve.http.work import to_json
+from sanne.serve.limits import ServeLimits
 
 VERSION = "1"
 _DESCRIPTION = "Vectors for new nodes of a graph, with their uncertainty, an explanation, and similar nodes."
 
 
-def describe(app: FastAPI, engine: Engine, config: ServeConfig, known_ids: Sequence[Any]) -> None:
+def describe(app: FastAPI, engine: Engine, config: ServeLimits, known_ids: Sequence[Any]) -> None:
     """Serve the description at /openapi.json."""
 
     def openapi() -> dict[str, Any]:
@@ -33,7 +33,7 @@ def describe(app: FastAPI, engine: Engine, config: ServeConfig, known_ids: Seque
     app.add_api_route("/openapi.json", show, include_in_schema=False)
 
 
-def _add_limits(schemas: dict[str, Any], config: ServeConfig) -> None:
+def _add_limits(schemas: dict[str, Any], config: ServeLimits) -> None:
     schemas["Nodes"]["properties"]["nodes"]["maxItems"] = config.max_nodes
     schemas["Edges"]["properties"]["edges"]["maxItems"] = config.max_nodes
     for name in ("Node", "NodeContent"):

@@ -10,10 +10,10 @@ from typing import Any
 import uvicorn
 from fastapi import FastAPI
 
-from sanne.config import ServeConfig
 from sanne.errors import InputError
 from sanne.serve.http.app import Api
 from sanne.serve.http.connections import limited_protocol
+from sanne.serve.limits import ServeLimits
 
 
 class _Server(uvicorn.Server):
@@ -72,7 +72,7 @@ def loopback_names(host: str) -> list[str]:
     return ["localhost", "127.0.0.1", "[::1]", f"[{host}]" if ":" in host else host]
 
 
-def run_app(app: FastAPI, listener: socket.socket, config: ServeConfig, on_start: Callable[[], Any]) -> None:
+def run_app(app: FastAPI, listener: socket.socket, config: ServeLimits, on_start: Callable[[], Any]) -> None:
     """Serve until SIGTERM or SIGINT; `on_start` is called when connections are accepted."""
     settings = uvicorn.Config(
         app,

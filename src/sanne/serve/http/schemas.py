@@ -1,4 +1,4 @@
-"""The JSON of requests and answers. Limits on their size are the server's (`ServeConfig`)."""
+"""The JSON of requests and answers. Limits on their size are the server's (`ServeLimits`)."""
 
 from typing import Annotated, Any, Literal
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from sanne.errors import InputError
-from sanne.features.choose import FeatureMap
+from sanne.features.base import FeatureMap
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.serve.live.rows import Growing
 
@@ -54,7 +54,7 @@ class LiveFeatures:
         self.reads = reads_of(feature_map, graph)
         self._map = feature_map
         self._graph = graph
-        on_disk = feature_map.name == "given" and isinstance(graph.features, np.memmap)
+        on_disk = feature_map.name == "numeric" and isinstance(graph.features, np.memmap)
         small = graph.num_nodes * feature_map.width * 4 <= _KEPT_BYTES
         self._base = feature_map.transform(graph) if small and not on_disk else None
         if self._base is not None:
@@ -152,7 +152,7 @@ def reads_of(feature_map: FeatureMap, graph: Graph) -> Reads:
         return Reads("text")
     if graph.features is None:
         raise InputError("the model reads node features, but this graph has none: pass its node table")
-    counts = feature_map.name != "given"
+    counts = feature_map.name != "numeric"
     return Reads("features", int(graph.features.shape[1]), counts, feature_map.name == "doc2vec")
 
 

@@ -31,7 +31,7 @@ from sanne.serve.store import journal
 from sanne.serve.store.index import IndexKeeper
 from sanne.serve.store.journal import Change, Entry, FeaturesOf, Journal
 from sanne.serve.store.vectors import EXACT_ROWS, LiveVectors
-from sanne.vectors.files import read_vectors
+from sanne.vectors.formats import read_vectors
 
 logger = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""What a fit has computed is kept for its own graph and not computed again."""
+"""Feature vectors of a graph are computed once, and cannot be changed by those who read them."""
 
 import copy
 import gc
@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planted import TINY
+from planted import TINY, planted_graph
 from sanne.config import FeatureConfig
 from sanne.estimator import SANNE
 from sanne.features import text
-from sanne.features.choose import fit_transform_features
-from sanne.features.kept import KeptFeatures
+from sanne.features.cache import CachedFeatures
+from sanne.features.choose import fit_features, fit_transform_features
 from sanne.graph.graph import Graph
 
 
@@ -64,22 +64,34 @@ def test_vectors_of_the_fit_are_those_of_the_map_and_cannot_be_changed(features:
     fitted, rows = fit_transform_features(graph, FeatureConfig(features=features, feature_dim=6, doc2vec_epochs=2), 0)
     expected = fitted.transform(graph)
     assert np.allclose(rows, expected, atol=1e-6)
-    kept = KeptFeatures(fitted, graph, rows)
-    kept.transform(graph)[:] = 9.0
-    kept.transform(graph, np.array([1, 2]))[:] = 9.0
-    assert np.array_equal(kept.transform(graph), rows)
-    assert np.array_equal(kept.transform(graph, np.array([2, 0])), rows[[2, 0]])
-    assert np.allclose(kept.transform(documents()), expected, atol=1e-6)  # another graph is read by the map
+    cache = CachedFeatures(fitted)
+    cache.keep(graph, rows)
+    with pytest.raises(ValueError, match="read-only"):
+        cache.transform(graph)[:] = 9.0
+    cache.transform(graph, np.array([1, 2]))[:] = 9.0  # a copy
+    assert np.array_equal(cache.transform(graph), rows)
+    assert np.array_equal(cache.transform(graph, np.array([2, 0])), rows[[2, 0]])
+    assert np.allclose(cache.transform(documents()), expected, atol=1e-6)  # another graph is read by the map
 
 
 def test_vectors_are_kept_no_longer_than_their_graph() -> None:
     graph = documents()
     fitted, rows = fit_transform_features(graph, FeatureConfig(feature_dim=3), 0)
-    kept = KeptFeatures(fitted, graph, rows)
-    for twin in (copy.deepcopy(kept), pickle.loads(pickle.dumps(kept))):
-        assert twin.name == "tfidf"
-        assert not isinstance(twin, KeptFeatures)
-    assert len(kept._rows) == 1
+    cache = CachedFeatures(fitted)
+    cache.keep(graph, rows)
+    assert len(cache._rows) == 1
+    for twin in (copy.deepcopy(cache), pickle.loads(pickle.dumps(cache))):
+        assert (twin.name, twin.reads_text, len(twin._rows)) == ("tfidf", True, 0)
     del graph
     gc.collect()
-    assert len(kept._rows) == 0
+    assert len(cache._rows) == 0
+
+
+def test_a_whole_graph_is_transformed_once_and_some_nodes_of_an_unknown_one_alone() -> None:
+    graph = planted_graph()
+    plain = fit_features(graph, FeatureConfig(features="numeric"), seed=0)
+    cache, chosen = CachedFeatures(plain), np.array([3, 1])
+    np.testing.assert_array_equal(cache.transform(graph, chosen), plain.transform(graph)[chosen])
+    assert len(cache._rows) == 0
+    assert cache.transform(graph) is cache.transform(graph)
+    np.testing.assert_array_equal(cache.transform(graph), plain.transform(graph))

@@ -123,7 +123,7 @@ def test_every_batch_of_an_actor_gives_the_vectors_of_the_local_engine(
 
 @pytest.mark.parametrize("recipe", ["best", "paper"])  # with visit weights and without
 def test_an_actor_gives_the_same_vectors_again(recipe: str, tmp_path: Path) -> None:
-    model = SANNE(recipe, settings=TINY | SETTINGS | {"features": "given"}, progress=False).fit(GRAPH)
+    model = SANNE(recipe, settings=TINY | SETTINGS | {"features": "numeric"}, progress=False).fit(GRAPH)
     model.save(tmp_path / "model")
     actor = Embedder(Job(tmp_path / "model", lambda: GRAPH, tmp_path / "nodes.parquet"))
     ids = pa.table({"id": GRAPH.node_ids[:150]})

@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from planted import planted_graph, tiny_config
-from sanne.config import ObjectiveConfig
+from sanne.config import Config
 from sanne.graph.graph import Graph
 from sanne.model.model import WalkModel
 from sanne.model.neighbours import NeighbourSoftmax
@@ -19,7 +19,8 @@ from sanne.walks.sample import WalkSampler
 
 
 def objective(num_nodes: int = 20, dim: int = 5, seed: int = 0, **settings: Any) -> NeighbourSoftmax:
-    made = NeighbourSoftmax(num_nodes, dim, ObjectiveConfig(objective="neighbours", **settings), seed)
+    config = Config().replace(objective="neighbours", encoder_dim=dim, num_heads=1, **settings)
+    made = NeighbourSoftmax(config, width=dim, num_nodes=num_nodes, seed=seed)
     with torch.no_grad():
         made.table.mul_(5)
     return made
@@ -128,7 +129,7 @@ def test_the_correction_is_how_often_a_class_is_in_the_sample(sampler: Any) -> N
 
 
 def test_the_table_starts_the_same_for_a_seed_and_within_its_bound() -> None:
-    tables = [NeighbourSoftmax(50, 6, ObjectiveConfig(), seed).table for seed in (0, 0, 1)]
+    tables = [NeighbourSoftmax(Config(), width=6, num_nodes=50, seed=seed).table for seed in (0, 0, 1)]
     assert torch.equal(tables[0], tables[1])
     assert not torch.equal(tables[0], tables[2])
     assert tables[0].abs().max() <= math.sqrt(6 / 56)
