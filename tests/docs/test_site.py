@@ -1,4 +1,4 @@
-"""The documentation site: built with warnings as errors, complete, every link leading somewhere, nothing from afar."""
+"""The documentation site: built with warnings as errors, complete, no dead links, nothing from other hosts."""
 
 import os
 import re
@@ -30,7 +30,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class _Page(HTMLParser):
-    """Links, anchors, and what the browser fetches by itself."""
+    """Links, anchors, and what the browser loads by itself."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -111,7 +111,7 @@ def test_the_reference_is_complete(site: Path) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
 def test_in_a_browser(site: Path, pages: dict[Path, _Page], chromium: str, scheme: str, width: int) -> None:
-    """No page is wider than the window, and none asks for anything beyond the folder."""
+    """No page is wider than the window, and none loads anything from outside the folder."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

@@ -224,7 +224,7 @@ def tasks(
 @reproduce_app.command()
 def report(
     page: Annotated[Path, typer.Option(help="The page whose marked parts are written again.")] = Path(
-        "docs/results.md"
+        "docs/research.md"
     ),
     recipe: Recipe = "best",
     out: Out = RESULTS,
