@@ -71,6 +71,14 @@ def test_links_lead_somewhere(site: Path, pages: dict[Path, _Page]) -> None:
     assert checked > 1000
 
 
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md"])
+def test_links_of_pages_beside_the_site_lead_somewhere(name: str) -> None:
+    page = ROOT / name
+    targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert targets
+    assert [target for target in targets if not (page.parent / target).exists()] == []
+
+
 def test_nothing_comes_from_another_host(site: Path, pages: dict[Path, _Page]) -> None:
     for path, page in pages.items():
         assert all(not urlsplit(link).netloc for link in page.fetched), path
