@@ -3,7 +3,7 @@
     SANNE_DATA=... python benchmarks/screen_recipes.py --out benchmarks/results/screen.json
 
 Transductive, the ten splits of each dataset, one training each. Results are written as they come; a second call
-runs only what is missing. `--table` prints the Markdown table of docs/recipes.md.
+runs only what is missing. `--table` prints the Markdown table of docs/research.md.
 """
 
 import argparse

@@ -1,11 +1,11 @@
-"""New papers, one after the other, into a running server.
+"""Send new papers to a running server, one after the other.
 
-A part of the papers is hidden before anything is fitted. Then they arrive: each is sent with its words and with its
-links to papers that are there by then, and the server answers with a vector, how sure it is, and what is nearest.
+Some papers are hidden before training. Then they are added: each is sent with its words and its links to papers that
+the server already has, and the server returns its vector, its spread and the nearest papers.
 
-    python examples/arrivals.py                          # Cora: hides 200 papers, fits, starts a server, sends them
-    python examples/arrivals.py --folder run --pause 0.5 # slowly: open the address that is printed and watch the map
-    python examples/arrivals.py --folder run --url http://127.0.0.1:8080   # to a server that you started yourself:
+    python examples/arrivals.py                          # Cora: hides 200 papers, trains, starts a server, sends them
+    python examples/arrivals.py --folder run --pause 0.5 # slowly: open the printed address and watch the map
+    python examples/arrivals.py --folder run --url http://127.0.0.1:8080   # use a server that you started with
                                                          # sanne serve run/model
 """
 
@@ -50,28 +50,28 @@ def main() -> None:
         if not model.is_dir():
             fit(hide_nodes(graph, hidden), folder, options)
         with served(model) as url:
-            print(f"a server is at {url}")
+            print(f"serving at {url}")
             stream(url, graph, hidden, options.pause)
 
 
 def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("source", nargs="?", default="cora", help="a dataset, or a folder with a graph")
-    parser.add_argument("--hide", type=int, default=200, help="papers that arrive later")
-    parser.add_argument("--folder", type=Path, help="where model and store are kept; default: nowhere")
-    parser.add_argument("--url", help="a server that runs already; SANNE_TOKEN is sent to it, if set")
+    parser.add_argument("--hide", type=int, default=200, help="how many papers to add later")
+    parser.add_argument("--folder", type=Path, help="where to keep model and store; default: a temporary folder")
+    parser.add_argument("--url", help="a server that is already running; SANNE_TOKEN is sent to it, if set")
     parser.add_argument("--pause", type=float, default=0.0, help="seconds between two papers")
     parser.add_argument("--recipe", default="fast")
-    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="a setting of the fit")
+    parser.add_argument("--set", action="append", metavar="KEY=VALUE", help="a training setting")
     parser.add_argument("--seed", type=int, default=0)
     return parser.parse_args()
 
 
 def fit(before: Graph, folder: Path, options: argparse.Namespace) -> None:
-    """A model of the papers that are there from the start."""
+    """Train a model on the papers that are not hidden."""
     folder.mkdir(exist_ok=True)
     save_graph(before, folder / "graph")
-    print(f"fitting on {before}")
+    print(f"training on {before}")
     model = SANNE(options.recipe, settings=parse_settings(options.set), random_state=options.seed).fit(before)
     model.artifact_.record["source"] = ModelSource.of(str(folder / "graph")).to_dict()
     model.save(folder / "model")
@@ -90,7 +90,7 @@ def served(model: Path) -> Iterator[str]:
 
 
 def stream(url: str, graph: Graph, hidden: Any, pause: float) -> None:
-    """Send the hidden papers in turn, and tell how each was taken."""
+    """Send the hidden papers in turn, and print where each of them landed."""
     labels = graph.labels
     names = graph.node_ids.tolist()
     label_of = {str(name): None if labels is None else labels[row] for row, name in enumerate(names)}
@@ -116,17 +116,15 @@ def stream(url: str, graph: Graph, hidden: Any, pause: float) -> None:
             f"{count:4}  {names[row]}: {len(links)} links, spread {spreads[-1]:.3f}, near {shown}  {words}", flush=True
         )
         time.sleep(pause)
-    print(f"\n{len(hidden)} papers arrived, {1000 * np.median(seconds):.0f} ms each at the median")
-    print(f"spread {np.median(spreads):.3f} at the median")
+    print(f"\n{len(hidden)} papers added, {1000 * np.median(seconds):.0f} ms each (median)")
+    print(f"spread {np.median(spreads):.3f} (median)")
     if labels is not None:
         chance = chance_of_same(labels)
-        print(
-            f"{np.mean(shared):.0%} of the {NEAREST} nearest papers share the newcomer's label (by chance {chance:.0%})"
-        )
+        print(f"{np.mean(shared):.0%} of the {NEAREST} nearest papers share its label (by chance {chance:.0%})")
 
 
 def described(graph: Graph, row: int) -> dict[str, Any]:
-    """What is known of a paper itself: its text, or its row of numbers without the zeros."""
+    """The attributes of a paper: its text, or the non-zero values of its features."""
     if graph.texts is not None:
         return {"text": str(graph.texts[row])}
     if graph.features is None:
@@ -136,13 +134,13 @@ def described(graph: Graph, row: int) -> dict[str, Any]:
 
 
 def chance_of_same(labels: Any) -> float:
-    """How often two papers share a label if they are drawn at random."""
+    """How often two randomly drawn papers share a label."""
     counts = np.unique(labels, return_counts=True)[1]
     return float(((counts / counts.sum()) ** 2).sum())
 
 
 def post(url: str, body: dict[str, Any]) -> Any:
-    """Send JSON; a server that is busy is asked again when it says so."""
+    """Send JSON; if the server is busy, retry after the time it asks for."""
     headers = {"content-type": "application/json"}
     if "SANNE_TOKEN" in os.environ:
         headers["authorization"] = f"Bearer {os.environ['SANNE_TOKEN']}"

@@ -1,10 +1,10 @@
-"""Daily arrivals without a server: every night the new nodes get vectors, and are appended to yesterday's.
+"""Daily batches without a server: every night, embed the new nodes and append them to the existing vectors.
 
     python examples/daily.py
 
-Cora grows for five days. The model is fitted once, on the first day. A nightly job then reads the graph as it is,
-embeds the papers of the day, and writes them to a file of their own; all files together are one table that DuckDB,
-pandas or polars read at once. (A server that takes nodes one by one is in arrivals.py.)
+Cora grows for five days. The model is trained once, on the first day. A nightly job then reads the current graph,
+embeds the papers of the day and writes them to their own file; DuckDB, pandas or polars read all files together as one
+table. (arrivals.py sends nodes to a server one by one instead.)
 """
 
 import tempfile
@@ -33,7 +33,7 @@ def main() -> None:
         model = SANNE("fast", random_state=0, progress=False).fit(first)
         model.save(folder / "model")
         write_vectors(folder / "vectors" / "day-0.parquet", model.node_ids_, model.embedding_, model.spread_)
-        print(f"day 0: fitted on {first}")
+        print(f"day 0: trained on {first}")
         for day in range(1, DAYS + 1):
             today = cora.subgraph(order[: start + day * PER_DAY])
             nightly_job(folder, day, today, new=today.node_ids[-PER_DAY:], classes_of=cora)
@@ -42,12 +42,12 @@ def main() -> None:
 
 
 def nightly_job(folder: Path, day: int, today: Graph, new: Any, classes_of: Graph) -> None:
-    """What runs every night, in a process of its own: it needs the model folder and the graph, nothing more."""
+    """What runs every night, in its own process: it only needs the model folder and the graph."""
     model = SANNE.load(folder / "model")
     found = model.embed(today, nodes=new)
     write_vectors(folder / "vectors" / f"day-{day}.parquet", found.node_ids, found.vectors, found.spread)
 
-    # Is it any good? The three nearest papers of the first day should be of the newcomer's class.
+    # Check: the three nearest papers of the first day should have the same class as the new paper.
     assert classes_of.labels is not None
     named = named_classes("cora", classes_of.labels)
     class_of = dict(zip(classes_of.node_ids.tolist(), named.tolist(), strict=True))
@@ -55,9 +55,8 @@ def nightly_job(folder: Path, day: int, today: Graph, new: Any, classes_of: Grap
         class_of[int(other)] == class_of[int(node)] for node in new.tolist() for other, _ in model.similar(node, k=3)
     ]
     unsure = found.node_ids[int(found.spread.argmax())]
-    print(
-        f"day {day}: {len(new)} new papers, {np.mean(same):.0%} of the nearest are of their class; least sure: {unsure}"
-    )
+    share = f"{np.mean(same):.0%} of the nearest share their class"
+    print(f"day {day}: {len(new)} new papers, {share}; largest spread: {unsure}")
 
 
 if __name__ == "__main__":

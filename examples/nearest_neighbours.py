@@ -1,9 +1,9 @@
-"""Nearest-neighbour search with FAISS: an index of all papers, and newcomers looked up in it.
+"""Nearest-neighbour search with FAISS: index all papers, and look up new ones.
 
     python examples/nearest_neighbours.py    # needs sanne[ann]
 
-`sanne export` writes an exact index. Of millions of nodes one would make an HNSW index of the same vectors, as is
-done here too: it looks at a small part of the vectors, and finds nearly the same.
+`sanne export` writes an exact index. For millions of nodes, build an HNSW index of the same vectors, as shown here: it
+compares only a small part of the vectors and finds nearly the same neighbours.
 """
 
 import tempfile
@@ -31,20 +31,20 @@ def main() -> None:
         export_vectors(folder / "model", "faiss", folder / "papers.faiss")  # sanne export model --to faiss --out ...
         exact = faiss.read_index(str(folder / "papers.faiss"))
         ids = np.array((folder / "papers.ids.txt").read_text(encoding="utf-8").splitlines()).astype(int)
-    print(f"an exact index of {exact.ntotal} vectors of {exact.d} numbers")
+    print(f"an exact index of {exact.ntotal} vectors with {exact.d} dimensions")
 
-    # An index for many more: a graph of neighbours, walked towards the query.
+    # An approximate index for large graphs.
     quick = faiss.IndexHNSWFlat(exact.d, 32, faiss.METRIC_INNER_PRODUCT)
     quick.add(exact.reconstruct_n(0, exact.ntotal))
 
-    # The newcomers: their vectors, scaled to length one as those in the index are.
+    # The new papers, normalised to unit length like the vectors in the index.
     queries = model.transform(cora, nodes=cora.node_ids[arrived])
     queries /= np.linalg.norm(queries, axis=1, keepdims=True)
     found = {}
     for name, index in (("exact", exact), ("HNSW", quick)):
         started = time.perf_counter()
         _, found[name] = index.search(queries, NEAREST)
-        print(f"{name:5}: {NEW} newcomers looked up, {1e6 * (time.perf_counter() - started) / NEW:.0f} µs each")
+        print(f"{name:5}: {NEW} new papers looked up, {1e6 * (time.perf_counter() - started) / NEW:.0f} µs each")
     same = [len(set(a) & set(b)) / NEAREST for a, b in zip(found["exact"], found["HNSW"], strict=True)]
     print(f"HNSW finds {np.mean(same):.1%} of the exact {NEAREST} nearest")
 
@@ -55,7 +55,7 @@ def main() -> None:
         for node, rows in zip(arrived, found["exact"], strict=True)
         for row in rows
     ]
-    print(f"{np.mean(hits):.0%} of them are of the newcomer's class")
+    print(f"{np.mean(hits):.0%} of them share the class of the new paper")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""A networkx graph in, node attributes out: who stands near whom in Les Misérables.
+"""A networkx graph in, node attributes out: similar characters in Les Misérables.
 
     python examples/networkx_user.py         # needs networkx
 
-The graph has weights (how often two characters appear together) and nothing else. Cosette is taken out before the
-fit, and comes back as a newcomer.
+The graph has edge weights (how often two characters appear together) and no node attributes. Cosette is removed before
+training, and added back as a new node.
 """
 
 import networkx as nx
@@ -16,17 +16,17 @@ def main() -> None:
     before = novel.copy()
     before.remove_node("Cosette")
 
-    # fit takes the networkx graph as it is; ids are its node names, in its order.
+    # fit takes a networkx graph directly; ids are its node names, in its order.
     model = SANNE("fast", settings={"cluster_sizes": (8, 16)}, random_state=0, progress=False).fit(before)
     vectors = dict(zip(before.nodes, model.embedding_, strict=True))
-    nx.set_node_attributes(before, vectors, "vector")  # back where networkx users look for things
-    print(f"{before}; every node has a vector of {len(before.nodes['Valjean']['vector'])} numbers")
+    nx.set_node_attributes(before, vectors, "vector")  # where networkx users expect them
+    print(f"{before}; every node has a vector with {len(before.nodes['Valjean']['vector'])} dimensions")
     for name in ("Javert", "Enjolras", "Fantine"):
         show(model, name, novel)
 
-    # Cosette arrives. Nothing is trained again: her vector is read from walks that start at her.
+    # Cosette is added. Nothing is retrained: her vector is computed from walks that start at her.
     model.transform(novel, nodes=["Cosette"])
-    print("Cosette was not there in fit:")
+    print("Cosette was not in the training graph:")
     show(model, "Cosette", novel)
 
 

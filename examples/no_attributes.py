@@ -1,10 +1,10 @@
-"""Edges and nothing else: which citations are missing?
+"""Edges only: which citations are missing?
 
     python examples/no_attributes.py
 
-Cora's citations without a word of its papers. A tenth of them is hidden; vectors are fitted on the rest, and have to
-tell hidden citations from pairs that have none. A node without attributes is described by its neighbours and by
-where its walks lead, so that a newcomer with links gets a vector as well.
+Cora's citations without the words of its papers. A tenth of them is hidden; vectors are trained on the rest, and have
+to tell hidden citations from pairs without one. A node without attributes is described by its neighbours and by where
+its walks lead, so a new node with edges gets a vector as well.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from sanne.graph.split import hold_out_edges
 def main() -> None:
     cora = load_graph("cora")
     sources = np.repeat(np.arange(cora.num_nodes), np.diff(cora.indptr))
-    graph = Graph.from_edges(sources, cora.indices, node_ids=cora.node_ids)  # the edges alone
+    graph = Graph.from_edges(sources, cora.indices, node_ids=cora.node_ids)  # edges only
     rest, hidden, others = hold_out_edges(graph, 0.1, seed=0)
     print(f"{rest}; {len(hidden)} citations are hidden")
 
@@ -25,7 +25,7 @@ def main() -> None:
     scores = score_links(model.embedding_, hidden, others)
     print(f"a hidden citation is closer than a pair without one: {scores.auc:.1%} of the time, by vectors")
 
-    # The rule of thumb to beat: how many neighbours two papers share.
+    # The simple baseline: how many neighbours two papers share.
     links = rest.adjacency().to_scipy().astype(bool).astype(int)
     shared = [
         np.asarray(links[pairs[:, 0]].multiply(links[pairs[:, 1]]).sum(axis=1)).ravel() for pairs in (hidden, others)
@@ -33,7 +33,7 @@ def main() -> None:
     wins = np.mean((shared[0][:, None] > shared[1]) + 0.5 * (shared[0][:, None] == shared[1]))
     print(f"the same by counting shared neighbours:              {wins:.1%}")
 
-    # A newcomer that cites three papers.
+    # A new paper that cites three others.
     cited = np.argsort(-np.diff(graph.indptr))[:3]
     bigger = Graph.from_edges(
         np.append(sources, np.full(3, graph.num_nodes)),
@@ -42,7 +42,7 @@ def main() -> None:
     )
     found = model.embed(bigger, nodes=[bigger.node_ids[-1]])
     near = [int(other) for other, _ in model.similar(found.vectors[0], k=5)]
-    print(f"a newcomer that cites {sorted(graph.node_ids[cited].tolist())} stands near {near}")
+    print(f"a new paper that cites {sorted(graph.node_ids[cited].tolist())} is near {near}")
 
 
 if __name__ == "__main__":

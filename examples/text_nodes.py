@@ -1,9 +1,9 @@
-"""Nodes with text: the modules of Python's standard library, described by their docstrings, linked by their imports.
+"""Nodes with text: the modules of Python's standard library, with their docstrings as text and imports as edges.
 
     python examples/text_nodes.py
 
-Then two modules of your own arrive, each with a sentence and the names of what it imports: which modules of the
-library are like them?
+Then two modules of your own are added, each with a sentence and the names of its imports: which standard modules are
+similar to them?
 """
 
 import ast
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from sanne import SANNE, load_graph
 
-SHORTEST = 300  # letters; modules that say less about themselves are left out
+SHORTEST = 300  # characters; modules with less documentation are left out
 MINE = {
     "my_downloads": (
         "Fetch many pages at once over HTTP, with retries, a timeout for each connection and certificates checked.",
@@ -37,7 +37,7 @@ def main() -> None:
     for name in ("zipfile", "imaplib", "unittest"):
         print(f"like {name:13}: {', '.join(other for other, _ in model.similar(name, k=5))}")
 
-    # The newcomers: their words go through the map that was fitted on the library, their walks through its imports.
+    # The new modules: their text goes through the feature map fitted on the library, their walks through its imports.
     found = model.embed(graph_of(modules | MINE), nodes=list(MINE), explain=4)
     assert found.explanation is not None
     for name, drew_on in zip(MINE, found.explanation, strict=True):

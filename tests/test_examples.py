@@ -1,4 +1,4 @@
-"""The examples run, and show what they promise."""
+"""The examples run and show what they claim."""
 
 import os
 import re
@@ -21,7 +21,7 @@ SETS = [part for name, value in TINY.items() for part in ("--set", f"{name}={val
 
 
 def run(name: str, *arguments: Any, cwd: Path, launcher: tuple[str, ...] = ()) -> str:
-    """What an example prints in a process of its own."""
+    """Run an example in its own process and return what it prints."""
     environment = {key: value for key, value in os.environ.items() if key != "SANNE_TOKEN"}
     environment |= {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, *launcher, str(EXAMPLES / name), *map(str, arguments)]
@@ -32,7 +32,7 @@ def run(name: str, *arguments: Any, cwd: Path, launcher: tuple[str, ...] = ()) -
 
 @pytest.fixture
 def show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Runs an example in this process, in an empty folder; what it prints."""
+    """Run an example in this process, in an empty folder, and return what it prints."""
 
     def shown(name: str) -> str:
         monkeypatch.chdir(tmp_path)
@@ -98,7 +98,7 @@ def test_no_attributes(show: Any) -> None:
     out = show("no_attributes.py")
     (vectors,), (shared,) = percent(r"without one: ", out), percent(r"shared neighbours: +", out)
     assert vectors > shared + 5
-    assert re.search(r"newcomer that cites \[\d+, \d+, \d+\] stands near \[\d+", out)
+    assert re.search(r"new paper that cites \[\d+, \d+, \d+\] is near \[\d+", out)
 
 
 def test_daily(show: Any) -> None:
@@ -112,15 +112,15 @@ def test_daily(show: Any) -> None:
 def test_nearest_neighbours(show: Any) -> None:
     out = show("nearest_neighbours.py")
     assert percent(r"HNSW finds ", out)[0] > 90
-    assert re.search(r"^(\d+)% of them are of the newcomer's class", out, re.M)
+    assert re.search(r"^(\d+)% of them share the class of the new paper", out, re.M)
     assert float(re.findall(r"^(\d+)% of them", out, re.M)[0]) > 60
 
 
 def test_two_processes(tmp_path: Path) -> None:
     launcher = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2")
     out = run("two_processes.py", "model", cwd=tmp_path, launcher=launcher)
-    assert out.count("2 processes, vectors (2708, ") == 1  # the second process says nothing
-    assert re.search(r"step +\d+: loss [\d.]+, [\d,]+ walks a second", out)
+    assert out.count("2 processes, vectors (2708, ") == 1  # the second process prints nothing
+    assert re.search(r"step +\d+: loss [\d.]+, [\d,]+ walks per second", out)
     vectors = SANNE.load(tmp_path / "model").embedding_
     vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     cosines = vectors @ vectors.T
@@ -135,7 +135,7 @@ def test_arrivals(tmp_path: Path) -> None:
     lines = re.findall(r"^ *(\d+)  (p\d+): (\d+) links, spread ([\d.]+), near (.*?)  (\d) of 5", out, re.M)
     assert [int(line[0]) for line in lines] == list(range(1, 16))
     assert sum(int(line[2]) for line in lines) > 15  # they come with links
-    assert "15 papers arrived" in out
+    assert "15 papers added" in out
     share = int(re.findall(r"(\d+)% of the 5 nearest papers", out)[0])
     chance = int(re.findall(r"by chance (\d+)%", out)[0])
     assert share > chance + 20

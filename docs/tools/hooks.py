@@ -1,4 +1,4 @@
-"""Hooks of mkdocs: the reference pages that are written from the program itself."""
+"""mkdocs hooks: reference pages generated from the program itself."""
 
 import dataclasses
 import inspect
@@ -17,7 +17,7 @@ from sanne.serve.limits import ServeLimits
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Called by mkdocs: add the pages that no file holds."""
+    """Called by mkdocs: add the generated pages."""
     files.append(File.generated(config, "reference/cli.md", content=command_page()))
     files.append(File.generated(config, "reference/settings.md", content=settings_page()))
     return files
@@ -27,15 +27,15 @@ def command_page() -> str:
     """Every command with its arguments and options, as Markdown."""
     parts = [
         "# Command line",
-        "Written from the program's own help. Results go to stdout, everything else to stderr; `--json` prints one "
-        "object. Exit code 0 is success, 2 a mistake in the command or in a file, with a line that names the place.",
+        "Generated from the program's help. Results go to stdout, everything else to stderr; `--json` prints one "
+        "object. Exit code 0 means success, 2 a mistake in the command or in a file, reported with its location.",
         *_command_parts(typer.main.get_command(app), "sanne"),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def _command_parts(command: Any, name: str) -> list[str]:
-    """A command's part of the page, and those of the commands within it."""
+    """The section of a command, and those of its subcommands."""
     inner = getattr(command, "commands", None)
     parts = []
     if inner is None:
@@ -46,7 +46,7 @@ def _command_parts(command: Any, name: str) -> list[str]:
         rows = [f"| `{_metavar(p)}` | {_help(p)} | |" for p in arguments if _help(p)]
         kinds = typing.get_type_hints(inspect.unwrap(command.callback))
         rows += [f"| {_names(p, kinds.get(p.name))} | {_help(p)} | {_default(p)} |" for p in options]
-        parts.append("\n".join(["| option | what | default |", "|---|---|---|", *rows]))
+        parts.append("\n".join(["| option | meaning | default |", "|---|---|---|", *rows]))
     for word, child in (inner or {}).items():
         parts += _command_parts(child, f"{name} {word}")
     return parts
@@ -63,7 +63,7 @@ def _names(parameter: Any, kind: Any) -> str:
 
 
 def _value(kind: Any) -> str:
-    """What stands for a value of a type: its choices, or its name."""
+    """The placeholder for a value of a type: its choices, or its name."""
     if typing.get_origin(kind) is typing.Literal:
         return "\\|".join(typing.get_args(kind))
     inner = [part for part in typing.get_args(kind) if part is not type(None)]
@@ -86,11 +86,11 @@ def _default(parameter: Any) -> str:
 
 
 def settings_page() -> str:
-    """Every setting, what it means and what it is in each recipe, as Markdown."""
+    """Every setting with its meaning and its value in each recipe, as Markdown."""
     parts = [
         "# Settings",
-        "All of them are changed by `--set name=value` or `SANNE(settings={...})`; they are written into the model "
-        "folder. What a recipe has differs from the column *default* only where a value is given.",
+        "The hyperparameters of a model. Change them with `--set name=value` or `SANNE(settings={...})`; the model "
+        "folder records them. A recipe uses the default unless its column has a value.",
     ]
     for group in dataclasses.fields(Config):
         parts += _group_parts(typing.get_type_hints(Config)[group.name], group.name)
@@ -102,7 +102,10 @@ def settings_page() -> str:
 def _group_parts(kind: type[Any], group: str) -> list[str]:
     remarks = _remarks(kind)
     names = list(RECIPES)
-    rows = [f"| setting | default | {' | '.join(f'`{name}`' for name in names)} | what |", "|---|---|---|---|---|---|"]
+    rows = [
+        f"| setting | default | {' | '.join(f'`{name}`' for name in names)} | meaning |",
+        "|---|---|---|---|---|---|",
+    ]
     for field in dataclasses.fields(kind):
         cells = [
             "" if getattr(getattr(RECIPES[name], group), field.name) == field.default
@@ -116,7 +119,7 @@ def _group_parts(kind: type[Any], group: str) -> list[str]:
 def _plain_table(kind: type[Any]) -> str:
     remarks = _remarks(kind)
     rows = [f"| `{f.name}` | {_shown(f.default)} | {remarks[f.name]} |" for f in dataclasses.fields(kind)]
-    return "\n".join(["| setting | default | what |", "|---|---|---|", *rows])
+    return "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows])
 
 
 def _shown(value: Any) -> str:
@@ -126,7 +129,7 @@ def _shown(value: Any) -> str:
 
 
 def _remarks(kind: type[Any]) -> dict[str, str]:
-    """What stands behind the `#` of a field's line; nothing for a line without."""
+    """The comment on each field's line; empty if there is none."""
     remarks = {field.name: "" for field in dataclasses.fields(kind)}
     field = ""
     for token in tokenize.generate_tokens(io.StringIO(inspect.getsource(kind)).readline):

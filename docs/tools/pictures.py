@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/model.md: what a model of Cora really does. Run: python docs/tools/pictures.py
+"""Draws the pictures of docs/model.md from a real model of Cora. Run: python docs/tools/pictures.py
 
 The model is fitted without the 1,000 test papers of the first split, which then arrive (as in `sanne demo`).
 `--model FOLDER` keeps it for the next time; names after that (`walks weights ...`) draw some of the pictures only.
@@ -38,7 +38,7 @@ WALK_COUNTS = (4, 8, 16, 32, 64, 128)
 
 @dataclass(frozen=True)
 class Scene:
-    """A fitted model, the graph with its newcomers, and one of them to look at."""
+    """A trained model, the graph with its new nodes, and one of them to look at."""
 
     task: Task
     model: SANNE
@@ -69,7 +69,7 @@ class Scene:
 
     @cached_property
     def walks(self) -> Walks:
-        """The very walks that the newcomer's vector is the mean of."""
+        """The walks that the new node's vector is the mean of."""
         return self.walks_on(self.graph, self.newcomer)
 
     def walks_on(self, graph: Graph, node: int) -> Walks:
@@ -80,7 +80,7 @@ class Scene:
         return sampler.walks_of_each(np.array([node]), config.infer.num_inference_walks)
 
     def read(self, graph: Graph, walks: Walks) -> torch.Tensor:
-        """Features of walked nodes as the encoder reads them."""
+        """Features of visited nodes as the encoder reads them."""
         visited, where = np.unique(walks, return_inverse=True)
         rows = self.artifact.feature_map.transform(graph, visited.astype(np.int64))
         rows = rows * visit_weights(np.diff(graph.indptr)[visited], self.objective.degree_power)[:, None]
@@ -88,7 +88,7 @@ class Scene:
 
 
 def main() -> None:
-    """Fit, or take the model of the last time, and draw."""
+    """Train, or load the model of the last run, and draw."""
     draws = (draw_walks, draw_weights, draw_teacher, draw_student, draw_attention, draw_spread, draw_explanation)
     named = {draw.__name__.removeprefix("draw_"): draw for draw in draws}
     parser = argparse.ArgumentParser(description=__doc__)
@@ -112,7 +112,7 @@ def main() -> None:
 
 
 def _good_example(task: Task) -> int:
-    """The first newcomer with four to six neighbours of several classes."""
+    """The first new node with four to six neighbours of several classes."""
     graph = task.graph
     assert graph.labels is not None
     for node in task.new.tolist():
@@ -146,7 +146,7 @@ def _legend(figure: Figure, colours: dict[str, str]) -> None:
 
 
 def _neighbourhood(scene: Scene) -> tuple[nx.Graph, dict[int, Any]]:
-    """The nodes that the newcomer's walks visit, with the edges among them, laid out."""
+    """The nodes that the new node's walks visit and the edges among them, with a layout."""
     visited = np.unique(scene.walks)
     network = nx.Graph()
     network.add_nodes_from(visited.tolist())
@@ -158,7 +158,7 @@ def _neighbourhood(scene: Scene) -> tuple[nx.Graph, dict[int, Any]]:
 
 
 def draw_walks(scene: Scene) -> Figure:
-    """The newcomer, all that its walks visit, and two of these walks."""
+    """The new node, all nodes that its walks visit, and two of these walks."""
     figure, panels = _panels(9, 4.8, 1, 1)
     network, places = _neighbourhood(scene)
     longest = np.argsort([-len(set(walk)) for walk in scene.walks.tolist()], kind="stable")[:2]
@@ -185,13 +185,13 @@ def draw_walks(scene: Scene) -> Figure:
 
 
 def draw_weights(scene: Scene) -> Figure:
-    """What a position and what a degree counts."""
+    """The weight of a position and of a degree."""
     figure, (left, right) = _panels(8, 2.8, 1, 1)
     config = scene.artifact.config
     weights = restart_weights(config.walks.walk_length, config.objective.restart).numpy()
     left.bar(np.arange(1, len(weights) + 1), weights, color=PALETTE[0])
     left.set_xticks(np.arange(1, len(weights) + 1))
-    left.set_xlabel("position in the walk; the last stands for all that would follow", fontsize=8, color=INK)
+    left.set_xlabel("position in the walk; the last includes all later ones", fontsize=8, color=INK)
     _title(left, "weight of a position")
     degrees = np.arange(1, 41)
     right.plot(degrees, visit_weights(degrees, config.objective.degree_power), color=PALETTE[5], lw=2)
@@ -202,14 +202,14 @@ def draw_weights(scene: Scene) -> Figure:
 
 
 def _teacher(scene: Scene) -> Teacher:
-    """The teacher of the fit again: the same seed gives the same centres."""
+    """The teacher again: the same seed gives the same centres."""
     before = scene.task.before
     features = scene.artifact.feature_map.transform(before)
     return Teacher(before.adjacency(), features, scene.artifact.config.objective, SEED)
 
 
 def draw_teacher(scene: Scene) -> Figure:
-    """Features as they are, and smoothed over the graph."""
+    """Raw features, and smoothed over the graph."""
     figure, panels = _panels(9, 4.9, 1, 1)
     before = scene.task.before
     raw = scene.artifact.feature_map.transform(before)
@@ -225,7 +225,7 @@ def draw_teacher(scene: Scene) -> Figure:
 
 
 def draw_student(scene: Scene) -> Figure:
-    """One clustering: what the teacher says of a paper, the first guess, the model; how far off both are on average."""
+    """One clustering: assignments by the teacher, the first estimate and the model; mean divergence of both."""
     teacher, some = _teacher(scene), _papers(scene)
     size = scene.objective.group_sizes[0]
     wanted = teacher.logits(torch.from_numpy(some))[:, :size].softmax(1)
@@ -243,7 +243,7 @@ def draw_student(scene: Scene) -> Figure:
         axes.set_ylim(0, 1.08 * max(float(row.max()) for row in rows))
         axes.set_xlabel(f"cluster, of {size}", fontsize=8, color=INK)
         _title(axes, name)
-    panels[0].set_ylabel("share", fontsize=8, color=INK)
+    panels[0].set_ylabel("probability", fontsize=8, color=INK)
     panels[-1].bar(("untrained", "model"), off, color=colours[1:], width=0.6)
     _title(panels[-1], "divergence")
     panels[-1].set_xlabel(f"mean of {len(some)} papers", fontsize=8, color=INK)
@@ -251,13 +251,13 @@ def draw_student(scene: Scene) -> Figure:
 
 
 def _papers(scene: Scene) -> Any:
-    """Some papers of the fit that have three neighbours or more."""
+    """Some training papers with three or more neighbours."""
     some = np.flatnonzero(np.diff(scene.task.before.indptr) >= 3)
     return np.sort(np.random.default_rng(SEED).choice(some, 200, replace=False))
 
 
 def _shares(scene: Scene, teacher: Teacher, node: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Shares of the first clustering by the untrained mean and by the model, mean over the same walks."""
+    """Assignments of the first clustering by the untrained mean and by the model, mean over the same walks."""
     objective, graph = scene.objective, scene.task.before
     size = objective.group_sizes[0]
     read = scene.read(graph, scene.walks_on(graph, node))
@@ -269,7 +269,7 @@ def _shares(scene: Scene, teacher: Teacher, node: int) -> tuple[torch.Tensor, to
 
 
 def draw_attention(scene: Scene) -> Figure:
-    """Attention within one walk of the newcomer, layer by layer, and what it comes to."""
+    """Attention within one walk of the new node, by layer, and the resulting shares."""
     encoder = scene.artifact.model.encoder
     read = scene.read(scene.graph, scene.walks)
     number = int(np.argmax([len(set(walk)) for walk in scene.walks.tolist()]))
@@ -289,7 +289,7 @@ def draw_attention(scene: Scene) -> Figure:
         axes.imshow(weights, cmap="Blues", vmin=0, vmax=max(float(one.max()) for one in maps))
         axes.set_xticks(range(length), ids, rotation=90, fontsize=7)
         axes.set_yticks(range(length), ids, fontsize=7)
-        _title(axes, f"layer {index + 1}: who (row) looks at whom")
+        _title(axes, f"layer {index + 1}: row attends to column")
     colours = [scene.colours[scene.classes[node]] for node in scene.walks[number]]
     panels[-1].bar(range(length), shares, color=colours)
     panels[-1].set_xticks(range(length), ids, rotation=90, fontsize=7)
@@ -298,7 +298,7 @@ def draw_attention(scene: Scene) -> Figure:
 
 
 def draw_spread(scene: Scene) -> Figure:
-    """The spread shrinks with more walks; uncertainty tells wrong from right, as far as it goes."""
+    """The spread shrinks with more walks; uncertainty partly separates errors from correct predictions."""
     figure, (left, right) = _panels(8.6, 3.1, 1, 1.2)
     some = scene.graph.node_ids[scene.task.new[:200]]
     means = []
@@ -312,8 +312,8 @@ def draw_spread(scene: Scene) -> Figure:
     left.set_xscale("log", base=2)
     left.set_xticks(WALK_COUNTS, [str(count) for count in WALK_COUNTS])
     left.set_ylim(0)
-    left.set_xlabel("walks a node", fontsize=8, color=INK)
-    _title(left, "spread, mean of 200 newcomers")
+    left.set_xlabel("walks per node", fontsize=8, color=INK)
+    _title(left, "spread, mean of 200 new nodes")
     task, labels = scene.task, scene.graph.labels
     assert labels is not None
     rows = {node: row for row, node in enumerate(scene.model.node_ids_.tolist())}
@@ -322,17 +322,17 @@ def draw_spread(scene: Scene) -> Figure:
     vectors = scene.model.transform(scene.graph, scene.graph.node_ids[task.new])
     correct, uncertainty = probe.predict(vectors) == labels[task.new], scene.model.uncertainty(vectors)
     bins = np.linspace(uncertainty.min(), uncertainty.max(), 25)
-    right.hist(uncertainty[correct], bins, color=PALETTE[2], alpha=0.75, density=True, label="classified rightly")
-    right.hist(uncertainty[~correct], bins, color=PALETTE[5], alpha=0.65, density=True, label="wrongly")
+    right.hist(uncertainty[correct], bins, color=PALETTE[2], alpha=0.75, density=True, label="correctly classified")
+    right.hist(uncertainty[~correct], bins, color=PALETTE[5], alpha=0.65, density=True, label="misclassified")
     right.legend(frameon=False, fontsize=8, labelcolor=INK)
     right.set_yticks([])
     right.set_xlabel("uncertainty", fontsize=8, color=INK)
-    _title(right, "uncertainty of the 1,000 newcomers, each group by its own share")
+    _title(right, "uncertainty of the 1,000 new nodes, density per group")
     return figure
 
 
 def draw_explanation(scene: Scene) -> Figure:
-    """The nodes that the newcomer's vector drew on: as large as their shares."""
+    """The nodes that the new node's vector is based on, sized by their shares."""
     figure, (left, right) = _panels(9, 4.6, 1.2, 1)
     network, places = _neighbourhood(scene)
     read = scene.read(scene.graph, scene.walks)
@@ -347,7 +347,7 @@ def draw_explanation(scene: Scene) -> Figure:
         node_color=[scene.colours[scene.classes[node]] for node in network], alpha=0.9,
         edgecolors=[INK if node == scene.newcomer else PAPER for node in network],
     )  # fmt: skip
-    _title(left, f"paper {scene.graph.node_ids[scene.newcomer]}, a newcomer, and what it drew on")
+    _title(left, f"paper {scene.graph.node_ids[scene.newcomer]}, a new node, and what its vector is based on")
     top = nodes[:10].tolist()
     right.barh(range(10), shares[:10], color=[scene.colours[scene.classes[node]] for node in top])
     names = [f"{scene.graph.node_ids[n]}{' (itself)' if n == scene.newcomer else ''}" for n in top]

@@ -203,7 +203,7 @@ def _owner(name: str) -> tuple[str, Any]:
     raise InputError(f"unknown setting {name!r}{hint}")
 
 
-# `paper`: section 4 of the paper. What it leaves out and is added here is listed in docs/recipes.md.
+# `paper`: section 4 of the paper. What it leaves out and is added here is listed in docs/research.md.
 # `best`: the best validation accuracy so far; half a minute of training, whatever the size of the graph.
 # `fast`: a smaller encoder and fewer walks, at a twentieth of the cost.
 _PAPER = Config().replace(

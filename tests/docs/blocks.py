@@ -1,4 +1,4 @@
-"""Code blocks of Markdown pages: what they hold, and whether they are to be run."""
+"""Code blocks of Markdown pages, and whether they are run."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _FENCE = re.compile(r"^```(\w*)$")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block; `mark` is what a comment above it says, with the reason."""
+    """A fenced block; `mark` and `reason` come from the comment above it."""
 
     line: int  # of its first line, counted from 1
     language: str
@@ -41,5 +41,5 @@ def blocks_of(page: Path) -> list[Block]:
             opened, language = number, fence[1]
         elif not opened and line.strip():
             above = line.strip()
-    assert not opened, f"{page}:{opened}: a block that never ends"
+    assert not opened, f"{page}:{opened}: a block without an end"
     return found

@@ -15,13 +15,13 @@ from blocks import Block, blocks_of
 
 from sanne.cli.commands import app
 
-PORT = "8080"  # as the pages write it; a free one stands for it here
+PORT = "8080"  # as in the pages; replaced by a free one
 SHELL = set("|&;<>$`(){}*")
 PRELUDE = 'set -euo pipefail\ncurl() { command curl --silent --show-error --fail-with-body "$@"; }\n'
 
 
 class PageRun:
-    """One page on its way; use it in a `with`, so that servers end."""
+    """A page being run; use it in a `with`, so that servers are stopped."""
 
     def __init__(self, page: Path, folder: Path) -> None:
         self.page = page
@@ -39,7 +39,7 @@ class PageRun:
             server.wait(timeout=60)
 
     def run(self) -> int:
-        """Run every block that runs; how many did. The current folder must be the page's."""
+        """Run every block that runs, and return how many did. The current folder must be the page's."""
         done = 0
         for block in blocks_of(self.page):
             if block.runs:
@@ -64,7 +64,7 @@ class PageRun:
                 self._command(line)
 
     def _command(self, line: str) -> None:
-        """A plain `sanne` command is called here, which saves loading torch each time; all else goes to bash."""
+        """Call a plain `sanne` command in this process, which saves loading torch each time; the rest goes to bash."""
         words = shlex.split(line, comments=True)
         if words[:1] == ["sanne"] and not SHELL & set("".join(words)):
             assert app(words[1:], standalone_mode=False) in (None, 0)
@@ -78,7 +78,7 @@ class PageRun:
         assert done.returncode == 0, done.stdout + done.stderr
 
     def _start(self, text: str) -> None:
-        """Start a server, and wait until it takes requests."""
+        """Start a server, and wait until it accepts requests."""
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = str(free.getsockname()[1])
@@ -94,7 +94,7 @@ class PageRun:
                     json.load(answer)
                 return
             except OSError:
-                assert server.poll() is None, "the server ended"
+                assert server.poll() is None, "the server exited"
                 assert time.monotonic() < until, "the server is not ready after five minutes"
                 time.sleep(0.5)
 

@@ -1,8 +1,8 @@
 """Every code block of the documentation that can run does run.
 
-`make test` runs the quick pages, `make docs` also those that fit larger graphs or start a server. The pages are run
-in the folder that the first ten minutes leave behind, README in one with the files that it names.
-SANNE_START_PICTURES names a folder for the maps that the first page shows.
+`make test` runs the quick pages; `make docs` also runs those that train on larger graphs or start a server. Pages run
+in the folder that the first ten minutes leave behind, README in one with the files it names.
+SANNE_START_PICTURES names a folder for the maps on the first page.
 """
 
 import csv
@@ -30,7 +30,6 @@ SLOW = {
 }
 PICTURES = os.environ.get("SANNE_START_PICTURES")
 AT_MOST = 12  # blocks of commands or Python that are not run, in all pages
-FREE = ("docs/results.md", "docs/recipes.md")  # their commands take hours, and their blocks name no language
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +48,7 @@ def after_first(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def readme_folder(tmp_path: Path) -> Path:
-    """The tables that README names: papers with abstracts, and more of them in the bigger ones."""
+    """The tables that README names: papers with abstracts, and larger tables with two papers more."""
     folder = tmp_path / "folder"
     folder.mkdir()
     graph = planted_graph(ids="paper-")
@@ -58,7 +57,7 @@ def readme_folder(tmp_path: Path) -> Path:
     rows = [f"{node},{topics[label]} {node}" for node, label in zip(graph.node_ids, graph.labels, strict=True)]
     arcs = np.stack([np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr)), graph.indices], axis=1)
     edges = [f"paper-{a},paper-{b}" for a, b in arcs.tolist() if a < b]
-    newcomers = [f"paper-900{i},{topics[i]}" for i in (1, 2)]
+    new = [f"paper-900{i},{topics[i]}" for i in (1, 2)]
     links = [f"paper-900{i},paper-{40 * i + j}" for i in (1, 2) for j in range(3)]
 
     def write(name: str, *lines: str) -> None:
@@ -66,7 +65,7 @@ def readme_folder(tmp_path: Path) -> Path:
 
     write("nodes.csv", "id,abstract", *rows)
     write("edges.csv", "src,dst", *edges)
-    write("bigger_nodes.csv", "id,abstract", *rows, *newcomers)
+    write("bigger_nodes.csv", "id,abstract", *rows, *new)
     write("bigger.csv", "src,dst", *edges, *links)
     write("new.txt", "paper-9001", "paper-9002")
     write("labels.csv", "id,label", *(f"paper-{i},{label}" for i, label in enumerate(graph.labels)))
@@ -98,7 +97,7 @@ def test_blocks_run(name: str, folder: Path) -> None:
 
 
 def test_what_the_first_page_says(after_first: Path) -> None:
-    """Which topics similar nodes are of, what a newcomer is made of, and who is undecided, as its text has it."""
+    """The topics of similar nodes, the explanation of the new node, and which node is less certain."""
     from sanne import SANNE, load_graph
 
     model = SANNE.load(after_first / "model")
@@ -119,8 +118,8 @@ def test_what_the_first_page_says(after_first: Path) -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_every_block_says_what_it_is(name: str) -> None:
     for block in blocks_of(PAGES[name]):
-        known = name in FREE or block.language in (*RUN, *SHOWN)
-        assert known, f"{name}:{block.line}: name the language, text for what is only shown"
+        known = block.language in (*RUN, *SHOWN)
+        assert known, f"{name}:{block.line}: name the language; text for what is only shown"
         assert not block.mark or len(block.reason) > 10, f"{name}:{block.line}: say why it is not run"
 
 

@@ -1,4 +1,4 @@
-"""The documentation site: built with warnings as errors, complete, every link leading somewhere, nothing from afar."""
+"""The documentation site: built with warnings as errors, complete, no dead links, nothing from other hosts."""
 
 import os
 import re
@@ -31,7 +31,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class _Page(HTMLParser):
-    """Links, anchors, and what the browser fetches by itself."""
+    """Links, anchors, and what the browser loads by itself."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -70,6 +70,14 @@ def test_links_lead_somewhere(site: Path, pages: dict[Path, _Page]) -> None:
                 assert unquote(parts.fragment) in pages[target].anchors, f"{path.name}: {link}"
             checked += 1
     assert checked > 1000
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md"])
+def test_links_of_pages_beside_the_site_lead_somewhere(name: str) -> None:
+    page = ROOT / name
+    targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert targets
+    assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
 def test_nothing_comes_from_another_host(site: Path, pages: dict[Path, _Page]) -> None:
@@ -112,7 +120,7 @@ def test_the_reference_is_complete(site: Path) -> None:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1280])
 def test_in_a_browser(site: Path, pages: dict[Path, _Page], chromium: str, scheme: str, width: int) -> None:
-    """No page is wider than the window, and none asks for anything beyond the folder."""
+    """No page is wider than the window, and none loads anything from outside the folder."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

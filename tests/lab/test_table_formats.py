@@ -10,7 +10,7 @@ import pytest
 from sanne_lab.experiments import table1, table2
 from sanne_lab.experiments.paper_figures import FIGURE3, TABLE1, TABLE2, TABLE3
 from sanne_lab.experiments.records import append_record
-from sanne_lab.experiments.table_formats import csv_text, latex, markdown, write_tables
+from sanne_lab.experiments.table_formats import Block, csv_text, latex, markdown, write_tables
 
 SPREAD = [-1.0, 1.0, -0.5, 0.5, 0.0, 0.2, -0.2, 0.8, -0.8, 0.0]
 
@@ -77,6 +77,13 @@ def test_markdown_has_marks_the_papers_figure_and_the_share_of_the_grid(rows: li
     assert len({line.count("|") for line in lines.values()}) == 1
     assert "against sanne-best" in text
     assert "the paper's own" in text
+
+
+def test_blocks_with_the_same_columns_share_a_markdown_table() -> None:
+    cora, pubmed = Block("Cora", ("", "AUC"), [["gcn", "1"]]), Block("Pubmed", ("", "AUC"), [["gcn", "2"]])
+    rows = ["|  | AUC |", "|---|---|", "| **Cora** | |", "| gcn | 1 |", "| **Pubmed** | |", "| gcn | 2 |"]
+    assert markdown([cora, pubmed]).splitlines() == rows
+    assert markdown([cora]) == "**Cora**\n\n|  | AUC |\n|---|---|\n| gcn | 1 |\n"
 
 
 def test_latex_rows_have_as_many_cells_as_the_head(rows: list[table2.Row]) -> None:

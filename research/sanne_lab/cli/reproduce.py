@@ -226,7 +226,7 @@ def tasks(
 @reproduce_app.command()
 def report(
     page: Annotated[Path, typer.Option(help="The page whose marked parts are written again.")] = Path(
-        "docs/results.md"
+        "docs/research.md"
     ),
     recipe: Recipe = DEFAULT_RECIPE,
     out: Out = RESULTS,

@@ -116,8 +116,8 @@ def columns(results: Sequence[dict[str, Any]]) -> list[Column]:
 def blocks(found: Sequence[Sequence[dict[str, Any]]]) -> list[Block]:
     """A table for nodes that were there and one for newcomers."""
     titles = {
-        PRESENT: "All nodes there in the fit, by share of labelled nodes",
-        NEW: f"Newcomers: {HIDDEN:.0%} of the nodes come after the fit",
+        PRESENT: "All nodes present in training, by share of labelled nodes",
+        NEW: f"New nodes: {HIDDEN:.0%} of the nodes are added after training",
     }
     tables = []
     for setting, title in titles.items():
@@ -131,10 +131,11 @@ def notes(found: Sequence[Sequence[dict[str, Any]]]) -> list[str]:
     """How the figures came about."""
     return [
         "F1 in percent, over all decisions (micro) and averaged over the 39 groups (macro): one-vs-rest logistic "
-        "regression, each test node's number of groups known, as DeepWalk was judged. Mean and deviation over "
-        f"{SPLITS} random splits for each of {seeds_words(found)} (newcomers: over seeds); C, and the candidate where "
-        "there are several, chosen for every split by micro-F1 on a fifth of its train nodes. DeepWalk and node2vec "
-        "have no vector for a newcomer: it gets the mean of its neighbours'. Best bold, second underlined.",
+        "regression with each test node's number of groups known, as in DeepWalk's evaluation. Mean and standard "
+        f"deviation over {SPLITS} random splits for each of {seeds_words(found)} (new nodes: over seeds); C, and the "
+        "candidate if there are several, chosen for every split by micro-F1 on a fifth of its training nodes. DeepWalk "
+        "and node2vec have no vector for a new node: it gets the mean of its neighbours'. Best in bold, second "
+        "underlined.",
         *filter(None, [tried_words(found)]),
     ]
 

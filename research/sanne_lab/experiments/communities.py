@@ -66,10 +66,10 @@ def blocks(found: Sequence[Sequence[dict[str, Any]]]) -> list[Block]:
 def notes(found: Sequence[Sequence[dict[str, Any]]]) -> list[str]:
     """How the figures came about."""
     return [
-        "k-means on the directions of the vectors, the best of ten starts by its own criterion, with as many clusters "
-        "as there are classes. NMI and ARI compare the clusters with the classes, modularity with the graph. No label "
-        "is used: every system has its first settings and its last epoch. Times 100, mean and deviation over "
-        f"{seeds_words(found)}. Best bold, second underlined."
+        "k-means on normalised vectors (the best of ten starts by its own objective), with as many clusters as there "
+        "are classes. NMI and ARI compare the clusters with the classes, modularity with the graph. No label is used: "
+        "every system runs with its first settings and its last epoch. Times 100, mean and standard deviation over "
+        f"{seeds_words(found)}. Best in bold, second underlined."
     ]
 
 

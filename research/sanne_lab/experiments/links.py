@@ -125,10 +125,10 @@ def notes(found: Sequence[Sequence[dict[str, Any]]]) -> list[str]:
     """How the figures came about."""
     return [
         f"{TEST:.0%} of the edges are held out for test and {VALIDATION:.0%} for validation, with as many pairs that "
-        "have no edge; vectors are fitted without them. A pair is scored by cosine, by dot product, or by a logistic "
-        "regression on the products of coordinates, learnt from training edges: whichever has the best AUC on "
-        f"validation, as is the epoch. Percent, mean and deviation over {seeds_words(found)}; "
-        "ranks (MRR, Hits) are among the pool of non-edges. Best bold, second underlined.",
+        "have no edge; vectors are trained without them. A pair is scored by cosine, dot product, or a logistic "
+        "regression on elementwise products trained on training edges, whichever has the best AUC on validation; the "
+        f"epoch is chosen likewise. Percent, mean and standard deviation over {seeds_words(found)}; "
+        "ranks (MRR, Hits) are among the pool of non-edges. Best in bold, second underlined.",
         *filter(None, [tried_words(found)]),
     ]
 

@@ -39,7 +39,7 @@ def blocks(found: Sequence[Sequence[Newcomers]]) -> list[Block]:
     for dataset in dict.fromkeys(results[0].dataset for results in found):
         mine = [results for results in found if results[0].dataset == dataset]
         counts = ", ".join(f"{size:.0f}" for size in sizes(mine[0]))
-        title = f"{dataset.capitalize()}: newcomers a split {counts}"
+        title = f"{dataset.capitalize()}: new nodes per split {counts}"
         tables.append(figures_block(title, "known neighbours", [(each[0].system, columns(each)) for each in mine]))
     return tables
 
@@ -51,9 +51,9 @@ def notes(found: Sequence[Sequence[Newcomers]]) -> list[str]:
     splits = f"{fewest}" if fewest == most else f"{fewest} to {most}"
     source = sources_text(one.splits_source for results in found for one in results)
     return [
-        "Accuracy in percent of nodes that came after the fit, by how many of their neighbours had been there (not "
-        f"counting other newcomers). Mean and deviation over {splits} splits ({source}); strictly inductive, every "
-        "system with its first settings. Best bold, second underlined."
+        "Accuracy in percent of nodes added after training, by how many of their neighbours were in the training "
+        f"graph. Mean and standard deviation over {splits} splits ({source}); strictly inductive, every system "
+        "with its first settings. Best in bold, second underlined."
     ]
 
 

@@ -1,4 +1,4 @@
-"""The page of results: its tables and figures written again, between markers, from result files alone."""
+"""Regenerate the tables and figures between the markers of a page, from result files alone."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -63,7 +63,8 @@ def _table(table: Any, found: Sequence[Any]) -> str:
 def _table2(out: Path) -> str:
     rows, incomplete = table2.stored_rows(out)
     notes = [f"Not complete, and left out: {'; '.join(incomplete)}."] if incomplete else []
-    return markdown(table2.blocks(rows), [*table2.notes(rows), *notes]) if rows else NOTHING
+    accuracies = [block for block in table2.blocks(rows) if block.title != "Details"]  # too long for a page
+    return markdown(accuracies, [*table2.notes(rows), *notes]) if rows else NOTHING
 
 
 def _figure2(out: Path, recipe: str, folder: Path) -> str:

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,12 +35,16 @@ class Block:
 
 
 def markdown(blocks: Sequence[Block], notes: Sequence[str] = ()) -> str:
-    """The notes, then the blocks one below the other."""
+    """The notes, then the blocks; those with the same columns share a table, with their titles as rows."""
     parts = [note + "\n" for note in notes]
-    for block in blocks:
-        lines = [f"**{block.title}**", ""] if block.title else []
-        lines += ["| " + " | ".join(block.headers) + " |", "|---|" + "---|" * (len(block.headers) - 1)]
-        lines += ["| " + " | ".join(_markdown_value(value) for value in row) + " |" for row in block.rows]
+    for headers, group in itertools.groupby(blocks, key=lambda block: tuple(block.headers)):
+        first, *others = group
+        lines = [f"**{first.title}**", ""] if first.title and not others else []
+        lines += ["| " + " | ".join(headers) + " |", "|---|" + "---|" * (len(headers) - 1)]
+        for block in (first, *others):
+            if others:
+                lines.append(f"| **{block.title}** |" + " |" * (len(headers) - 1))
+            lines += ["| " + " | ".join(_markdown_value(value) for value in row) + " |" for row in block.rows]
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 
