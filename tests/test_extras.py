@@ -35,7 +35,6 @@ CASES: list[tuple[str, str, list[str]]] = [
     ("orjson", "serve", ["serve", "model", "--port", "0"]),
     ("prometheus_client", "serve", ["serve", "model", "--port", "0"]),
     ("uvicorn", "serve", ["serve", "model", "--port", "0"]),
-    ("lancedb", "serve", ["serve", "model", "--port", "0"]),
     ("lancedb", "serve", ["export", "model", "--to", "lancedb", "--out", "l"]),
     ("faiss", "ann", ["export", "model", "--to", "faiss", "--out", "v.faiss"]),
     ("tensorboard", "tensorboard", [*FIT, "m", "--log", "tensorboard:t"]),
