@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.linalg import eigh
+from scipy.linalg import cho_factor, cho_solve, eigh
 
 from sanne_lab.suite.graphs import Floats
 
@@ -105,7 +105,7 @@ def principal(rows: Floats, present: npt.NDArray[np.bool_], width: int, centre: 
     return (rows - mean) @ axes[:, ::-1][:, :width].astype(np.float32)
 
 
-STRENGTHS = tuple(10.0 ** np.arange(-2, 4.1, 0.5))
+STRENGTHS = (1.0, 10.0, 100.0, 1000.0, 10000.0)
 
 
 def ridge(
@@ -113,25 +113,28 @@ def ridge(
 ) -> tuple[Floats, Floats, float, float, npt.NDArray[np.float64]]:
     """Weights and intercept from tokens to targets, the strength by R2 on nodes left out, that R2, and by column.
 
-    The strength is in units of the mean diagonal of the Gram matrix divided by 100.
+    Strengths are in percent of the mean diagonal of the centred Gram matrix.
     """
     x, y = tokens[fitted], targets[fitted]
     mean_x, mean_y = x.mean(axis=0), y.mean(axis=0)
     gram = (x.T @ x).astype(np.float64) - len(x) * np.outer(mean_x, mean_x)
     cross = (x.T @ y).astype(np.float64) - len(x) * np.outer(mean_x, mean_y)
-    values, axes = eigh(gram)
-    values = np.maximum(values, 0)
-    turned = axes.T @ cross
-    test, truth = (tokens[left_out] - mean_x) @ axes.astype(np.float32), targets[left_out] - mean_y
+    unit_strength = float(np.trace(gram)) / len(gram) / 100 + 1e-9
+    test, truth = tokens[left_out] - mean_x, targets[left_out] - mean_y
     total = np.square(truth).sum(axis=0)
-    best: tuple[float, float, Any] = (-np.inf, 1.0, None)
-    for strength in STRENGTHS:
-        guess = test @ (turned / (values[:, None] + strength * values.mean() / 100 + 1e-9)).astype(np.float32)
-        error = np.square(truth - guess).sum(axis=0)
-        score = 1 - error.sum() / total.sum()
-        if score > best[0]:
-            best = (float(score), strength, 1 - error / np.maximum(total, 1e-12))
-    weights = axes @ (turned / (values[:, None] + best[1] * values.mean() / 100 + 1e-9))
-    return weights.astype(np.float32), (mean_y - mean_x @ weights).astype(np.float32), best[1], best[0], best[2]
+    tried: dict[float, tuple[float, Any, Any]] = {}
 
+    def attempt(strength: float) -> float:
+        if strength not in tried:
+            system = gram.copy()
+            system[np.diag_indices_from(system)] += strength * unit_strength
+            weights = cho_solve(cho_factor(system, overwrite_a=True), cross).astype(np.float32)
+            error = np.square(truth - test @ weights).sum(axis=0)
+            by_column = 1 - error / np.maximum(total, 1e-12)
+            tried[strength] = (float(1 - error.sum() / total.sum()), weights, by_column)
+        return tried[strength][0]
 
+    best = max(STRENGTHS, key=attempt)
+    best = max((best, best * 10**0.5, best / 10**0.5), key=attempt)
+    score, weights, by_column = tried[best]
+    return weights, (mean_y - mean_x @ weights).astype(np.float32), best, score, by_column
