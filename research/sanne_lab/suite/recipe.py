@@ -27,12 +27,13 @@ class Settings:
 
     splits: int = 2  # random halvings of the vocabulary
     width: int = 128  # columns of each half's SVD
+    whole_width: int = 256  # columns of the SVD of all words, for own and smoothed words
     link_width: int = 128
     restarts: tuple[float, ...] = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02)
     link_restarts: tuple[float, ...] = (1.0, 0.2, 0.05)
     steps: int = 32
     trust: float = 2.0  # a token block of words counts by (its R2 / the best R2) ** trust
-    link_trust: float = 0.5  # and one of links
+    link_trust: float = 0.25  # and one of links: they tell little alone, much beside words
     predicted: float = 0.7  # weights of the blocks, each of length one in the mean square
     own: float = 0.3
     smoothed: float = 1.0
@@ -62,7 +63,6 @@ def blocks(view: View, settings: Settings, report: dict[str, Any] | None = None)
     links = spreads.restarted(link_rows(view, settings), settings.link_restarts, settings.steps)
     predictions: list[Floats] = []
     curves: list[npt.NDArray[np.float64]] = []
-    mixed: list[tuple[Floats, list[Floats]]] = []
     for number in range(settings.splits):
         halves = vocabulary_halves(view, settings, number)
         tokens = [spreads.restarted(half, settings.restarts, settings.steps) for half in halves]
@@ -70,18 +70,18 @@ def blocks(view: View, settings: Settings, report: dict[str, Any] | None = None)
             guess, scores = predict([*tokens[seen], *links], halves[target], fitted, out, trust, settings.coarse)
             predictions.append(guess)
             curves.append(scores)
-        if number == 0:
-            mixed = list(zip(halves, tokens, strict=True))
     curve = np.mean(curves, axis=0)[: len(settings.restarts)]
     shares, gate = mixture(curve, settings)
     if report is not None:
         report.update(curve=curve.round(4).tolist(), links=np.mean(curves, axis=0)[len(curve) :].round(4).tolist())
         report.update(shares=shares.round(2).tolist(), gate=round(gate, 3))
-    smooth = [sum(np.float32(s) * t for s, t in zip(shares, several, strict=True) if s > 0) for _, several in mixed]
+    words = word_rows(view, np.arange(view.counts.shape[1]), settings.whole_width, 0)
+    at_restarts = spreads.restarted(words, settings.restarts, settings.steps)
+    smooth = sum(np.float32(share) * rows for share, rows in zip(shares, at_restarts, strict=True))
     named = {
         "predicted": lambda: principal(np.concatenate(predictions, axis=1), view, settings.predictions),
-        "own": lambda: np.concatenate([half for half, _ in mixed], axis=1),
-        "smoothed": lambda: unit(np.concatenate(smooth, axis=1)),
+        "own": lambda: words,
+        "smoothed": lambda: unit(smooth),
         "structure": lambda: structure(spreads),
     }
     weights = {
@@ -123,12 +123,14 @@ def vocabulary_halves(view: View, settings: Settings, number: int) -> list[Float
     """TF-IDF and SVD of each of two random halves of the words, rows of length one."""
     stream = np.random.default_rng([settings.seed, 2, number])
     first = stream.permutation(view.counts.shape[1]) % 2 == 0
-    halves = []
-    for words in (first, ~first):
-        weighted = tfidf(view.counts[:, np.flatnonzero(words)], view.present)
-        basis, _ = components(weighted[np.flatnonzero(view.present)], settings.width, number, passes=3)
-        halves.append(unit(weighted @ basis))
-    return halves
+    return [word_rows(view, np.flatnonzero(words), settings.width, number) for words in (first, ~first)]
+
+
+def word_rows(view: View, words: npt.NDArray[np.int64], width: int, seed: int) -> Floats:
+    """TF-IDF and SVD of some of the words, rows of length one."""
+    weighted = tfidf(view.counts[:, words], view.present)
+    basis, _ = components(weighted[np.flatnonzero(view.present)], width, seed, passes=3)
+    return unit(weighted @ basis)
 
 
 def link_rows(view: View, settings: Settings) -> Floats:

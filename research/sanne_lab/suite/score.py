@@ -22,7 +22,8 @@ def accuracy(vectors: Floats, labels: Ints, split: Split) -> tuple[float, float]
     inputs = (vectors[split.train] / scale).astype(np.float32)
     rows = (vectors[split.val] / scale).astype(np.float32)
     right = [
-        classes[scores.argmax(axis=1)] == labels[split.val] for scores in logistic(inputs, train, len(classes), Cs, rows)
+        classes[scores.argmax(axis=1)] == labels[split.val]
+        for scores in logistic(inputs, train, len(classes), Cs, rows)
     ]
     return halved(np.stack(right), Cs)
 
