@@ -5,6 +5,7 @@ ridge regression per half of the vocabulary, its strength by nodes left out, pre
 own words and smoothed words stand side by side; principal axes order the columns. No labels, no training.
 """
 
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -144,7 +145,7 @@ def link_rows(view: View, settings: Settings) -> Floats:
 
 
 def structure(spreads: Spreads) -> Floats:
-    """How central a node is: degree, degree of the neighbours, and what ones become at three restarts, as logarithms."""
+    """How central a node is: logarithms of degree, neighbours' degree, and what ones become at three restarts."""
     view = spreads.view
     links = view.known + sp.diags((~view.present).astype(np.float32)) @ view.whole if view.strict else view.known
     degree = np.asarray(links.sum(axis=1)).ravel()
@@ -194,7 +195,7 @@ def predict(
     mean_x, mean_y = inside.sum_x / inside.count, inside.sum_y / inside.count
     fit, test = inside.about(mean_x, mean_y), outside.about(mean_x, mean_y)
     ends = np.cumsum([0] + [token.shape[1] for token in tokens])
-    places = [slice(a, b) for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    places = [slice(a, b) for a, b in itertools.pairwise(ends)]
     broad_fit, broad_test = ((gram, cross[:, :coarse], squares[:coarse]) for gram, cross, squares in (fit, test))
     scores = np.array([ridge(broad_fit, broad_test, place, 1.0)[1] for place in places])
     shares = (np.maximum(scores, 1e-6) / max(scores.max(), 1e-6)) ** trust
