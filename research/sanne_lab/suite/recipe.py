@@ -40,7 +40,8 @@ class Settings:
     smoothed: float = 1.0
     structure: float = 0.1
     gate: float = 4.0  # smoothed words count by (R2 of the best smoothing / R2 of the best) ** gate
-    sharp: float = 16.0  # restarts are mixed by (R2 / the best R2) ** sharp
+    sharp: float = 16.0  # one half of the smoothed words mixes restarts by (R2 / the best R2) ** sharp
+    gain_sharp: float = 4.0  # the other by (what they add to own words / the most added) ** gain_sharp
     coarse: int = 16  # leading columns of the hidden half by which blocks and restarts are judged
     farthest: float = 0.2  # restarts up to this one are mixed
     predictions: int = 256  # columns of the predictions that are kept
@@ -64,18 +65,21 @@ def blocks(view: View, settings: Settings, report: dict[str, Any] | None = None)
     links = spreads.restarted(link_rows(view, settings), settings.link_restarts, settings.steps)
     predictions: list[Floats] = []
     curves: list[npt.NDArray[np.float64]] = []
+    added: list[npt.NDArray[np.float64]] = []
     for number in range(settings.splits):
         halves = vocabulary_halves(view, settings, number)
         tokens = [spreads.restarted(half, settings.restarts, settings.steps) for half in halves]
         for seen, target in ((0, 1), (1, 0)):
-            guess, scores = predict([*tokens[seen], *links], halves[target], fitted, out, trust, settings.coarse)
+            guess, scores, gains = predict([*tokens[seen], *links], halves[target], fitted, out, trust, settings.coarse)
             predictions.append(guess)
             curves.append(scores)
+            added.append(gains)
     curve = np.mean(curves, axis=0)[: len(settings.restarts)]
-    shares, gate = mixture(curve, settings)
+    gain = np.mean(added, axis=0)[: len(curve)]
+    shares, gate = mixture(curve, gain, settings)
     if report is not None:
         report.update(curve=curve.round(4).tolist(), links=np.mean(curves, axis=0)[len(curve) :].round(4).tolist())
-        report.update(shares=shares.round(2).tolist(), gate=round(gate, 3))
+        report.update(gain=gain.round(4).tolist(), shares=shares.round(2).tolist(), gate=round(gate, 3))
     words = word_rows(view, np.arange(view.counts.shape[1]), settings.whole_width, 0)
     at_restarts = spreads.restarted(words, settings.restarts, settings.steps)
     smooth = sum(np.float32(share) * rows for share, rows in zip(shares, at_restarts, strict=True))
@@ -94,12 +98,15 @@ def blocks(view: View, settings: Settings, report: dict[str, Any] | None = None)
     return [np.float32(weights[name]) * level(named[name](), view) for name in settings.parts]
 
 
-def mixture(curve: npt.NDArray[np.float64], settings: Settings) -> tuple[npt.NDArray[np.float64], float]:
+def mixture(
+    curve: npt.NDArray[np.float64], gain: npt.NDArray[np.float64], settings: Settings
+) -> tuple[npt.NDArray[np.float64], float]:
     """How much of each restart the smoothed words hold, and how much they count."""
-    curve = np.maximum(curve, 1e-6)
+    curve, gain = np.maximum(curve, 1e-6), np.maximum(gain, 1e-6)
     far = np.array(settings.restarts) <= settings.farthest
     shares = np.where(far, (curve / curve[far].max()) ** settings.sharp, 0)
-    return shares / shares.sum(), float((curve[far].max() / curve.max()) ** settings.gate)
+    more = np.where(far, (gain / gain[far].max()) ** settings.gain_sharp, 0)
+    return (shares / shares.sum() + more / more.sum()) / 2, float((curve[far].max() / curve.max()) ** settings.gate)
 
 
 class Spreads:
@@ -189,29 +196,34 @@ class Moments:
 
 def predict(
     tokens: list[Floats], targets: Floats, fitted: npt.NDArray[Any], left_out: npt.NDArray[Any], trust: Any, coarse: int
-) -> tuple[Floats, npt.NDArray[np.float64]]:
-    """Predictions of the targets for all nodes, their mean taken off, and the R2 of each token block alone."""
+) -> tuple[Floats, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Predictions for all nodes, their mean taken off; the R2 of each token block, and what it adds to the first."""
     inside, outside = Moments(tokens, targets, fitted), Moments(tokens, targets, left_out)
     mean_x, mean_y = inside.sum_x / inside.count, inside.sum_y / inside.count
     fit, test = inside.about(mean_x, mean_y), outside.about(mean_x, mean_y)
     ends = np.cumsum([0] + [token.shape[1] for token in tokens])
     places = [slice(a, b) for a, b in itertools.pairwise(ends)]
     broad_fit, broad_test = ((gram, cross[:, :coarse], squares[:coarse]) for gram, cross, squares in (fit, test))
-    scores = np.array([ridge(broad_fit, broad_test, place, 1.0)[1] for place in places])
+    scores = np.array([ridge(broad_fit, broad_test, np.r_[place], 1.0)[1] for place in places])
+    beside = [np.r_[places[0], place] for place in places[1:]]
+    gains = np.array([0.0] + [ridge(broad_fit, broad_test, both, 1.0)[1] - scores[0] for both in beside])
     shares = (np.maximum(scores, 1e-6) / max(scores.max(), 1e-6)) ** trust
     scale = np.concatenate([np.full(place.stop - place.start, s) for place, s in zip(places, shares, strict=True)])
-    weights, _ = ridge(fit, test, slice(None), scale)
+    weights, _ = ridge(fit, test, np.arange(ends[-1]), scale)
     guess = np.zeros_like(targets)
     for token, place in zip(tokens, places, strict=True):
         guess += (token - mean_x[place].astype(np.float32)) @ weights[place]
-    return guess, scores
+    return guess, scores, gains
 
 
-def ridge(fit: tuple[Any, Any, Any], test: tuple[Any, Any, Any], place: slice, scale: Any) -> tuple[Floats, float]:
+def ridge(
+    fit: tuple[Any, Any, Any], test: tuple[Any, Any, Any], place: npt.NDArray[np.int64], scale: Any
+) -> tuple[Floats, float]:
     """Weights on tokens that are scaled by `scale`, the strength by R2 on the test sums, and that R2."""
-    scale = np.broadcast_to(scale, fit[0][place, place].shape[:1])
-    gram, cross = fit[0][place, place] * np.outer(scale, scale), fit[1][place] * scale[:, None]
-    test_gram, test_cross = test[0][place, place] * np.outer(scale, scale), test[1][place] * scale[:, None]
+    scale = np.broadcast_to(scale, place.shape)
+    square = np.ix_(place, place)
+    gram, cross = fit[0][square] * np.outer(scale, scale), fit[1][place] * scale[:, None]
+    test_gram, test_cross = test[0][square] * np.outer(scale, scale), test[1][place] * scale[:, None]
     step = float(np.trace(gram)) / len(gram) / 100 + 1e-9
     tried: dict[float, tuple[float, Any]] = {}
 
