@@ -1,12 +1,18 @@
 """Which labels are given, on which nodes a choice is scored, and which nodes are kept for the end.
 
 `few`: 20 labels a class (the paper's splits where there are any, `public`: Planetoid's). `many`: 10%, the public
-masks, or half of the nodes, 6,000 at most. The test part is only read by the final run.
+masks, or half of the nodes, 6,000 at most.
+
+Settings are chosen by `choice`, which scores only nodes of a fixed pool; `split` is for the final run, which scores
+only nodes outside of it (`final`). The pool holds no test node of Planetoid's public split. It cannot avoid the test
+parts of the paper's splits and of the public masks, because ten of them cover nearly all nodes: the pool's nodes are
+left out of those test parts instead.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from sanne_lab.suite.graphs import Ints, SuiteGraph
 
@@ -45,6 +51,43 @@ def split(graph: SuiteGraph, regime: str, number: int) -> Split:
 
 
 _PARTS = ("train", "val", "test")
+
+
+def pool(graph: SuiteGraph) -> npt.NDArray[np.bool_]:
+    """The nodes on which settings are chosen: a fixed half of the present nodes, without the public test nodes."""
+    usable = graph.labels >= 0
+    if graph.newcomers is not None:
+        usable &= ~graph.newcomers
+    half = np.random.default_rng(2024).random(graph.num_nodes) < 0.5
+    half[graph.masks.get("public_test", [])] = False
+    return np.asarray(half & usable)
+
+
+def choice(graph: SuiteGraph, regime: str, number: int) -> Split:
+    """Split `number` for choosing settings; only nodes of the pool are scored, and `test` is empty.
+
+    The public masks also give labels of nodes outside of the pool to train on, since Texas has too few otherwise.
+    """
+    among = pool(graph)
+    if "mask_train" in graph.masks:
+        given = graph.masks["mask_train"][number]
+        return Split(regime, number, np.flatnonzero(given), np.flatnonzero(among & ~given), _NOBODY)
+    order = np.random.default_rng([number, len(regime), 5]).permutation(np.flatnonzero(among))
+    if regime == "few":
+        given = _rank_in_class(graph.labels[order]) < _FEW
+    else:
+        size = graph.num_nodes // 10 if graph.name in _TENTH else min(len(order) * 2 // 3, _MOST)
+        given = np.arange(len(order)) < size
+    return Split(regime, number, order[given], order[~given][:_SCORED], _NOBODY)
+
+
+def final(graph: SuiteGraph, regime: str, number: int) -> Split:
+    """The split of the final run, with the pool's nodes taken out of its test part."""
+    base = split(graph, regime, number)
+    return Split(regime, number, base.train, base.val, base.test[~pool(graph)[base.test]])
+
+
+_NOBODY = np.zeros(0, np.int64)
 
 
 def _known(graph: SuiteGraph, nodes: Ints) -> Ints:
