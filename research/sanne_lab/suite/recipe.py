@@ -1,8 +1,9 @@
 """Predict what is hidden: half of a node's words from the other half, seen through the graph, and from its links.
 
-Tokens of a node are the SVD of its visible words at several restarts and the SVD of its links at some of them. One
-ridge regression per half of the vocabulary, its strength by nodes left out, predicts the hidden half. Predictions,
-own words and smoothed words stand side by side; principal axes order the columns. No labels, no training.
+Tokens of a node are the SVD of its visible words at several restarts and the SVD of its links at some of them. Each
+half of the vocabulary is predicted twice: by one ridge regression from all tokens, and by one from each block of
+tokens, added with weights for each column. Strengths and weights are set on nodes left out. Both predictions, own
+words and smoothed words stand side by side; principal axes order the columns. No labels, no training.
 """
 
 import itertools
@@ -12,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg import cho_factor, cho_solve, cholesky, eigh, solve_triangular
+from scipy.optimize import nnls
 
 from sanne_lab.suite.graphs import Floats
 from sanne_lab.suite.parts import components, restarted, spread, tfidf, unit
@@ -35,11 +37,13 @@ class Settings:
     steps: int = 32
     trust: float = 2.0  # a token block of words counts by (its R2 / the best R2) ** trust
     link_trust: float = 0.25  # and one of links: they tell little alone, much beside words
-    predicted: float = 0.7  # weights of the blocks, each of length one in the mean square
+    predicted: float = 0.5  # weights of the blocks, each of length one in the mean square
+    stacked: float = 0.5
     own: float = 0.3
-    smoothed: float = 1.0
+    smoothed: float = 0.7
     structure: float = 0.1
-    gate: float = 4.0  # smoothed words count by (R2 of the best smoothing / R2 of the best) ** gate
+    gate: float = 8.0  # smoothed words count by (R2 of the best smoothing / R2 of the best) ** gate
+    faint: float = 0.05  # and in proportion to the best R2 where it is below this
     sharp: float = 16.0  # one half of the smoothed words mixes restarts by (R2 / the best R2) ** sharp
     gain_sharp: float = 4.0  # the other by (what they add to own words / the most added) ** gain_sharp
     coarse: int = 16  # leading columns of the hidden half by which blocks and restarts are judged
@@ -47,7 +51,7 @@ class Settings:
     predictions: int = 256  # columns of the predictions that are kept
     dim: int = 512
     seed: int = 0
-    parts: tuple[str, ...] = field(default=("predicted", "own", "smoothed", "structure"))
+    parts: tuple[str, ...] = field(default=("predicted", "stacked", "own", "smoothed", "structure"))
 
 
 def embed(view: View, settings: Settings | None = None) -> Floats:
@@ -63,15 +67,17 @@ def blocks(view: View, settings: Settings, report: dict[str, Any] | None = None)
     fitted, out = present[~left_out], present[left_out]
     trust = np.repeat([settings.trust, settings.link_trust], [len(settings.restarts), len(settings.link_restarts)])
     links = spreads.restarted(link_rows(view, settings), settings.link_restarts, settings.steps)
-    predictions: list[Floats] = []
+    joint: list[Floats] = []
+    stacked: list[Floats] = []
     curves: list[npt.NDArray[np.float64]] = []
     added: list[npt.NDArray[np.float64]] = []
     for number in range(settings.splits):
         halves = vocabulary_halves(view, settings, number)
         tokens = [spreads.restarted(half, settings.restarts, settings.steps) for half in halves]
         for seen, target in ((0, 1), (1, 0)):
-            guess, scores, gains = predict([*tokens[seen], *links], halves[target], fitted, out, trust, settings.coarse)
-            predictions.append(guess)
+            both, scores, gains = predict([*tokens[seen], *links], halves[target], fitted, out, trust, settings.coarse)
+            joint.append(both[:, : both.shape[1] // 2])
+            stacked.append(both[:, both.shape[1] // 2 :])
             curves.append(scores)
             added.append(gains)
     curve = np.mean(curves, axis=0)[: len(settings.restarts)]
@@ -84,13 +90,15 @@ def blocks(view: View, settings: Settings, report: dict[str, Any] | None = None)
     at_restarts = spreads.restarted(words, settings.restarts, settings.steps)
     smooth = sum(np.float32(share) * rows for share, rows in zip(shares, at_restarts, strict=True))
     named = {
-        "predicted": lambda: principal(np.concatenate(predictions, axis=1), view, settings.predictions),
+        "predicted": lambda: principal(np.concatenate(joint, axis=1), view, settings.predictions),
+        "stacked": lambda: principal(np.concatenate(stacked, axis=1), view, settings.predictions),
         "own": lambda: words,
         "smoothed": lambda: unit(smooth),
         "structure": lambda: structure(spreads),
     }
     weights = {
         "predicted": settings.predicted,
+        "stacked": settings.stacked,
         "own": settings.own,
         "smoothed": settings.smoothed * gate,
         "structure": settings.structure,
@@ -106,7 +114,8 @@ def mixture(
     far = np.array(settings.restarts) <= settings.farthest
     shares = np.where(far, (curve / curve[far].max()) ** settings.sharp, 0)
     more = np.where(far, (gain / gain[far].max()) ** settings.gain_sharp, 0)
-    return (shares / shares.sum() + more / more.sum()) / 2, float((curve[far].max() / curve.max()) ** settings.gate)
+    gate = (curve[far].max() / curve.max()) ** settings.gate * min(1.0, curve.max() / settings.faint)
+    return (shares / shares.sum() + more / more.sum()) / 2, float(gate)
 
 
 class Spreads:
@@ -197,7 +206,7 @@ class Moments:
 def predict(
     tokens: list[Floats], targets: Floats, fitted: npt.NDArray[Any], left_out: npt.NDArray[Any], trust: Any, coarse: int
 ) -> tuple[Floats, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Predictions for all nodes, their mean taken off; the R2 of each token block, and what it adds to the first."""
+    """Joint and stacked predictions for all nodes; the R2 of each token block, and what it adds to the first."""
     inside, outside = Moments(tokens, targets, fitted), Moments(tokens, targets, left_out)
     mean_x, mean_y = inside.sum_x / inside.count, inside.sum_y / inside.count
     fit, test = inside.about(mean_x, mean_y), outside.about(mean_x, mean_y)
@@ -209,11 +218,34 @@ def predict(
     gains = np.array([0.0] + [ridge(broad_fit, broad_test, both, 1.0)[1] - scores[0] for both in beside])
     shares = (np.maximum(scores, 1e-6) / max(scores.max(), 1e-6)) ** trust
     scale = np.concatenate([np.full(place.stop - place.start, s) for place, s in zip(places, shares, strict=True)])
-    weights, _ = ridge(fit, test, np.arange(ends[-1]), scale)
-    guess = np.zeros_like(targets)
+    joint, _ = ridge(fit, test, np.arange(ends[-1]), scale)
+    alone = [ridge(fit, test, np.r_[place], 1.0)[0] for place in places]
+    weights = np.concatenate([joint, stack(alone, places, test)], axis=1)
+    guess = np.zeros((len(targets), weights.shape[1]), np.float32)
     for token, place in zip(tokens, places, strict=True):
         guess += (token - mean_x[place].astype(np.float32)) @ weights[place]
     return guess, scores, gains
+
+
+def stack(alone: list[Floats], places: list[slice], test: tuple[Any, Any, Any]) -> Floats:
+    """Weights of the blocks' own regressions added up, each column by its own sum.
+
+    One set of non-negative weights for all columns, then each column's least squares shrunk to it, on the test sums.
+    """
+    count, columns = len(alone), alone[0].shape[1]
+    inner = np.zeros((columns, count, count))
+    outer = np.zeros((columns, count))
+    for i, j in itertools.product(range(count), repeat=2):
+        inner[:, i, j] = np.einsum("dc,dc->c", alone[i], test[0][places[i], places[j]] @ alone[j])
+    for i in range(count):
+        outer[:, i] = np.einsum("dc,dc->c", alone[i], test[1][places[i]])
+    common = inner.sum(axis=0)
+    common += 1e-4 * np.trace(common) / count * np.eye(count) + 1e-12 * np.eye(count)
+    root = cholesky(common, lower=True)
+    shared = nnls(root.T, solve_triangular(root, outer.sum(axis=0), lower=True))[0]
+    prior = common / columns
+    shares = np.linalg.solve(inner + prior, (outer + prior @ shared)[:, :, None])[:, :, 0]
+    return np.concatenate([part * shares[:, i].astype(np.float32) for i, part in enumerate(alone)])
 
 
 def ridge(
