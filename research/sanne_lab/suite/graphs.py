@@ -1,0 +1,191 @@
+"""The graphs of the suite, each as an undirected adjacency, directed arcs, word counts and labels."""
+
+import os
+import pickle
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+import scipy.sparse as sp
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float32]
+
+_WORD = re.compile(r"(?u)\b\w\w+\b")
+_WORDNET = ("/usr/share/wordnet/data.noun", "usr/share/wordnet/data.noun")
+
+
+@dataclass(frozen=True, eq=False)
+class SuiteGraph:
+    """One graph; `masks` holds published splits, `groups` nodes that belong together (siblings), -1 for none."""
+
+    name: str
+    arcs: Any  # CSR (nodes, nodes), float32 ones, as listed: directed where the source is
+    counts: Any  # CSR (nodes, words), float32
+    labels: Ints  # -1: unknown
+    masks: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    texts: list[str] | None = None
+    ids: list[str] | None = None
+    groups: Ints | None = None
+    newcomers: npt.NDArray[np.bool_] | None = None  # real newcomers, which came after the rest
+
+    @property
+    def num_nodes(self) -> int:
+        return int(self.arcs.shape[0])
+
+    @property
+    def adjacency(self) -> Any:
+        """Undirected, no self-loops, ones."""
+        both = (self.arcs + self.arcs.T).tocsr()
+        both.setdiag(0)
+        both.eliminate_zeros()
+        both.data[:] = 1
+        return both.astype(np.float32)
+
+
+def data_folder() -> Path:
+    return Path(os.environ.get("SANNE_DATA", "../shared/data"))
+
+
+def cache_folder() -> Path:
+    folder = Path(os.environ.get("SANNE_SUITE_CACHE", ".cache/suite"))
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def load(name: str) -> SuiteGraph:
+    """One graph of the suite by name."""
+    if name not in LOADERS:
+        raise ValueError(f"no graph {name!r} in the suite; there are {', '.join(LOADERS)}")
+    cached = cache_folder() / f"{name}.graph.pickle"  # our own file: text takes half a minute to count
+    if cached.exists():
+        return pickle.loads(cached.read_bytes())
+    graph = LOADERS[name]()
+    cached.write_bytes(pickle.dumps(graph))
+    return graph
+
+
+def _arcs(edges: npt.NDArray[Any], nodes: int) -> Any:
+    edges = edges[edges[:, 0] != edges[:, 1]]
+    arcs = sp.csr_matrix((np.ones(len(edges), np.float32), (edges[:, 0], edges[:, 1])), (nodes, nodes))
+    arcs.sum_duplicates()
+    arcs.data[:] = 1
+    return arcs
+
+
+def _planetoid(name: str) -> SuiteGraph:
+    data = np.load(data_folder() / f"{name}.npz")
+    labels = data["labels"].astype(np.int64)
+    nodes = len(labels)
+    counts = sp.csr_matrix(
+        (data["words_values"].astype(np.float32), data["words_indices"], data["words_indptr"]),
+        (nodes, int(data["num_words"])),
+    )
+    counts.data[:] = 1  # Pubmed's are TF-IDF already; only which words are there is kept
+    splits = np.load(data_folder() / f"{name}.paper_splits.npz")
+    masks = {f"paper_{part}": splits[part].astype(np.int64) for part in ("train", "val", "test")}
+    train = 20 * (int(labels.max()) + 1)
+    masks["public_train"] = np.arange(train)
+    masks["public_val"] = np.arange(train, train + 500)
+    masks["public_test"] = np.arange(nodes - 1000, nodes)
+    return SuiteGraph(name, _arcs(data["edges"], nodes), counts, labels, masks)
+
+
+def _sparse_words(name: str, file: str) -> SuiteGraph:
+    data = np.load(data_folder() / "suite" / f"{file}.npz")
+    labels = data["labels"].astype(np.int64)
+    counts = sp.csr_matrix((data["x_data"], data["x_indices"], data["x_indptr"]), tuple(data["x_shape"]))
+    return SuiteGraph(name, _arcs(data["edges"], len(labels)), counts.astype(np.float32), labels)
+
+
+def _masked(name: str, file: str) -> SuiteGraph:
+    data = np.load(data_folder() / "suite" / f"{file}.npz")
+    labels = data["labels"].astype(np.int64)
+    masks = {f"mask_{part}": data[part] for part in ("train", "val", "test")}
+    counts = sp.csr_matrix(data["features"].astype(np.float32))
+    return SuiteGraph(name, _arcs(data["edges"], len(labels)), counts, labels, masks)
+
+
+def _debian() -> SuiteGraph:
+    """Bookworm's packages, then those that came with trixie, with trixie's arcs of the newcomers."""
+    folder = data_folder() / "suite"
+    old, new = (pq.read_table(folder / f"debian-{release}.nodes.parquet") for release in ("bookworm", "trixie"))
+    ids = old["id"].to_pylist()
+    known = set(ids)
+    fresh = [row for row in new.to_pylist() if row["id"] not in known]
+    ids += [row["id"] for row in fresh]
+    number = {node: i for i, node in enumerate(ids)}
+    edges = _numbered(folder / "debian-bookworm.edges.parquet", number)
+    later = _numbered(folder / "debian-trixie.edges.parquet", number)
+    later = later[(later >= len(known)).any(axis=1)]
+    sections = old["section"].to_pylist() + [row["section"] for row in fresh]
+    names = {section: i for i, section in enumerate(sorted(set(old["section"].to_pylist())))}
+    labels = np.array([names.get(section, -1) for section in sections])
+    texts = old["text"].to_pylist() + [row["text"] for row in fresh]
+    source = {row["id"]: row["source"] for row in pq.read_table(folder / "debian-bookworm.sources.parquet").to_pylist()}
+    groups = np.unique([source.get(node, node) for node in ids[: len(known)]], return_inverse=True)[1]
+    return SuiteGraph(
+        "debian",
+        _arcs(np.concatenate([edges, later]), len(ids)),
+        count_words(texts),
+        labels,
+        texts=texts,
+        ids=ids,
+        groups=np.concatenate([groups, np.full(len(fresh), -1)]),
+        newcomers=np.arange(len(ids)) >= len(known),
+    )
+
+
+def _numbered(path: Path, number: dict[str, int]) -> Ints:
+    table = pq.read_table(path)
+    pairs = zip(table["src"].to_pylist(), table["dst"].to_pylist(), strict=True)
+    return np.array([(number[s], number[d]) for s, d in pairs if s in number and d in number])
+
+
+def _wordnet() -> SuiteGraph:
+    path = next(p for p in (Path(_WORDNET[0]), cache_folder() / "wn" / _WORDNET[1]) if p.exists())
+    number: dict[str, int] = {}
+    ids, texts, labels, pointers = [], [], [], []
+    for line in path.read_text("latin-1").splitlines():
+        if line.startswith(" "):
+            continue
+        record, gloss = line.split("|", 1)
+        fields = record.split()
+        words = int(fields[3], 16)
+        number[fields[0]] = len(ids)
+        ids.append(fields[4])
+        labels.append(int(fields[1]))
+        texts.append(gloss.strip())
+        rest = fields[4 + 2 * words + 1 :]
+        pointers.append([rest[i + 1] for i in range(0, len(rest) - 3, 4) if rest[i + 2] == "n"])
+    edges = np.array([(i, number[p]) for i, several in enumerate(pointers) for p in several if p in number])
+    classes = np.unique(labels, return_inverse=True)[1]
+    return SuiteGraph("wordnet", _arcs(edges, len(ids)), count_words(texts), classes, texts=texts, ids=ids)
+
+
+def count_words(texts: list[str]) -> Any:
+    """CSR counts of all words of two or more letters, in lower case, that stand in two texts or more."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    counter = CountVectorizer(analyzer=lambda text: _WORD.findall(text.lower()), min_df=2)
+    return counter.fit_transform(texts).astype(np.float32)
+
+
+LOADERS: dict[str, Callable[[], SuiteGraph]] = {
+    "texas": lambda: _masked("texas", "texas"),
+    "chameleon": lambda: _masked("chameleon", "chameleon-filtered"),
+    "cora": lambda: _planetoid("cora"),
+    "citeseer": lambda: _planetoid("citeseer"),
+    "blogcatalog": lambda: _sparse_words("blogcatalog", "blogcatalog"),
+    "photo": lambda: _sparse_words("photo", "amazon-photo"),
+    "actor": lambda: _masked("actor", "actor"),
+    "cs": lambda: _sparse_words("cs", "coauthor-cs"),
+    "pubmed": lambda: _planetoid("pubmed"),
+    "debian": _debian,
+    "wordnet": _wordnet,
+}
