@@ -1,0 +1,196 @@
+"""The paper's grid (section 4): which settings may be called the paper's, checked when a candidate is built."""
+
+import dataclasses
+import hashlib
+import itertools
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal, Self, get_args
+
+from sanne.config import Config
+from sanne.errors import InputError
+
+Dataset = Literal["cora", "citeseer", "pubmed"]
+Setting = Literal["transductive", "inductive"]
+
+# What section 4 varies.
+LEARNING_RATES = (1e-4, 5e-5, 1e-5)
+FF_DIMS = (1024, 2048)
+NUM_LAYERS = (2, 4, 8)  # K
+NUM_HEADS = (8, 4, 16)  # H
+NUM_WALKS = (128, 16, 32, 64)  # T
+INDUCTIVE_WALKS = {"cora": 128, "citeseer": 16, "pubmed": 128}
+MAX_EPOCHS = 50
+
+# What section 4 fixes, in the product's words.
+FIXED: dict[str, Any] = {
+    "dim": 128,  # d
+    "walk_length": 8,  # N
+    "batch_size": 64,
+    "num_targets": 4,  # M
+    "num_negatives": 512,  # |V'|
+    "num_inference_walks": 8,  # Z
+    "objective": "neighbours",
+    "present_vectors": "table",
+    "schedule": "constant",
+    "fresh_walks": False,
+    "attention": True,
+    "feed_forward": True,
+    "p": 1.0,
+    "q": 1.0,
+}
+WITH_POSITIONS = ("cora", "pubmed")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A dataset in a setting: one figure of the paper's second table."""
+
+    dataset: Dataset
+    setting: Setting
+
+    def __post_init__(self) -> None:
+        for name, options in (("dataset", get_args(Dataset)), ("setting", get_args(Setting))):
+            if getattr(self, name) not in options:
+                raise InputError(f"unknown {name} {getattr(self, name)!r}: choose from {', '.join(options)}")
+
+    def __str__(self) -> str:
+        return f"{self.dataset}, {self.setting}"
+
+
+@dataclass(frozen=True)
+class Unstated:
+    """What the paper leaves out and a program must decide. Every record names these."""
+
+    squash: bool = True  # lengths of inputs and outputs below 1, as in the authors' program
+    position_scale: float = 0.1  # factor on the sinusoids where the paper has positions
+    layer_norm: Literal["pre", "post"] = "pre"  # post as printed, pre as in the authors' program
+    dropout: float = 0.0
+    table_rate: float = 1.0  # rate of the output table, in units of the encoder's
+    table_adam: Literal["all", "touched"] = "all"  # rows that a step of Adam moves
+    initialisation: Literal["default", "xavier"] = "default"
+    standardised: bool = False  # features, before squash
+    negatives: Literal["log-uniform", "uniform"] = "log-uniform"
+    features: Literal["own", "authors"] = "own"  # Doc2Vec trained here, or the vectors that the authors published
+
+    def __post_init__(self) -> None:
+        if self.position_scale <= 0 or self.table_rate <= 0:
+            raise InputError("position_scale and table_rate must be positive")
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One point of the paper's grid for a cell; a point outside the grid cannot be built."""
+
+    cell: Cell
+    learning_rate: float
+    ff_dim: int
+    num_layers: int  # K
+    num_heads: int  # H
+    num_walks: int  # T
+    unstated: Unstated = field(default_factory=Unstated)
+
+    def __post_init__(self) -> None:
+        walks = NUM_WALKS if self.cell.setting == "transductive" else (INDUCTIVE_WALKS[self.cell.dataset],)
+        for name, values in (
+            ("learning_rate", LEARNING_RATES),
+            ("ff_dim", FF_DIMS),
+            ("num_layers", NUM_LAYERS),
+            ("num_heads", NUM_HEADS),
+            ("num_walks", walks),
+        ):
+            if getattr(self, name) not in values:
+                raise InputError(
+                    f"{name} {getattr(self, name)} is outside the paper's grid for {self.cell}: it has {values}"
+                )
+
+    @property
+    def key(self) -> str:
+        """A short name that two candidates share only if all their settings are the same."""
+        return hashlib.sha256(json.dumps(self.to_dict(), sort_keys=True).encode()).hexdigest()[:12]
+
+    @property
+    def cost(self) -> float:
+        """Multiplications of one walk position, roughly: what a step costs compared with other candidates."""
+        dim = FIXED["dim"]
+        return float(self.num_layers * dim * (4 * dim + 2 * self.ff_dim) + dim * FIXED["num_negatives"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for a record."""
+        return dataclasses.asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        """The reverse of `to_dict`; what is outside the grid is refused."""
+        parts = {"cell": Cell(**values["cell"]), "unstated": Unstated(**values["unstated"])}
+        return cls(**{**values, **parts})
+
+    def config(self) -> Config:
+        """The product's settings for this candidate."""
+        extra = self.unstated
+        has_positions = self.cell.dataset in WITH_POSITIONS
+        config = Config().replace(
+            **FIXED,
+            features="doc2vec",
+            feature_dim=FIXED["dim"],
+            learning_rate=self.learning_rate,
+            table_learning_rate=self.learning_rate * extra.table_rate,
+            ff_dim=self.ff_dim,
+            num_layers=self.num_layers,
+            num_heads=self.num_heads,
+            num_walks=self.num_walks,
+            epochs=MAX_EPOCHS,
+            layer_norm=extra.layer_norm,
+            dropout=extra.dropout,
+            position_scale=extra.position_scale if has_positions else 0.0,
+            input_norm="squash" if extra.squash else "none",
+            output_norm="squash" if extra.squash else "none",
+            negative_sampler=extra.negatives,
+            threads=1,
+            device="cpu",
+        )
+        check_paper_config(config, self.cell)
+        return config
+
+
+def check_paper_config(config: Config, cell: Cell) -> None:
+    """Refuse product settings that the paper's grid does not have, whoever built them."""
+    flat = {name: value for section in config.to_dict().values() for name, value in section.items()}
+    for name, value in FIXED.items():
+        if flat[name] != value:
+            raise InputError(f"{name} is {flat[name]!r}, the paper has {value!r}: this is not the paper's")
+    if (flat["position_scale"] > 0) != (cell.dataset in WITH_POSITIONS):
+        raise InputError(f"the paper has positions on {' and '.join(WITH_POSITIONS)} only: not on {cell.dataset}")
+    if flat["epochs"] > MAX_EPOCHS:
+        raise InputError(f"{flat['epochs']} epochs: the paper trains {MAX_EPOCHS} at most")
+
+
+def candidates(cell: Cell, variants: tuple[Unstated, ...]) -> list[Candidate]:
+    """All points of the cell's grid, for each way to fill in what is unstated; the most promising first.
+
+    The first is the best guess: the first value on every axis and the first variant. Then come those that differ
+    from it in one axis, in two, and so on; of equals the cheaper first.
+    """
+    first = ANCHORS[cell.dataset]
+    walks = NUM_WALKS if cell.setting == "transductive" else (INDUCTIVE_WALKS[cell.dataset],)
+    found = []
+    for number, variant in enumerate(variants):
+        for rate, ff_dim, layers, heads, count in itertools.product(
+            LEARNING_RATES, FF_DIMS, NUM_LAYERS, NUM_HEADS, walks
+        ):
+            candidate = Candidate(cell, rate, ff_dim, layers, heads, count, variant)
+            distance = (number > 0) + sum(
+                value != first[name]
+                for name, value in candidate.to_dict().items()
+                if name in first and not (name == "num_walks" and cell.setting == "inductive")
+            )
+            found.append((distance, candidate.cost, number, candidate))
+    return [candidate for *_, candidate in sorted(found, key=lambda entry: entry[:3])]
+
+
+# Where the search starts: cheap points among those that figure 3 of the paper shows as good.
+ANCHORS: dict[str, dict[str, Any]] = {
+    "cora": {"learning_rate": 1e-4, "ff_dim": 1024, "num_layers": 2, "num_heads": 8, "num_walks": 32},
+    "citeseer": {"learning_rate": 1e-4, "ff_dim": 1024, "num_layers": 2, "num_heads": 8, "num_walks": 16},
+    "pubmed": {"learning_rate": 1e-4, "ff_dim": 1024, "num_layers": 2, "num_heads": 8, "num_walks": 16},
+}
