@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sanne.errors import SanneError
-from sanne_lab.paper.grid import MAX_EPOCHS, Candidate, Cell, Unstated, candidates
+from sanne_lab.paper.grid import MAX_EPOCHS, Candidate, Cell, Unstated, candidates, nearest_first
 from sanne_lab.paper.inputs import number_of_splits, steps_per_epoch
 from sanne_lab.paper.records import Epoch, append, read
 from sanne_lab.paper.training import Training
@@ -54,12 +54,14 @@ FIRST_STEPS = {"cora": 5400, "citeseer": 5400, "pubmed": 9900}
 NUM_RUNGS = 4
 SURE_RUNGS = 3  # that the first candidate climbs in any case
 
-# What the paper does not state, most promising first. The first is used throughout; the others are tried once the
-# grid around the starting point is.
+# What the paper does not state, the most promising first: one further axis of the search. The last is the authors'
+# program as far as it can be read.
+_OWN = Unstated()
+_AS_AUTHORS = Unstated(position_scale=1.0, dropout=0.1, initialisation="xavier")
 VARIANTS: dict[str, tuple[Unstated, ...]] = {
-    "cora": (Unstated(), replace(Unstated(), dropout=0.1)),
-    "citeseer": (Unstated(), replace(Unstated(), dropout=0.1)),
-    "pubmed": (Unstated(), replace(Unstated(), dropout=0.1)),
+    "cora": (_OWN, replace(_OWN, features="authors"), replace(_OWN, dropout=0.1), _AS_AUTHORS),
+    "citeseer": (_OWN, replace(_OWN, features="authors"), replace(_OWN, dropout=0.1), _AS_AUTHORS),
+    "pubmed": (_OWN, replace(_OWN, dropout=0.1), _AS_AUTHORS),
 }
 
 
@@ -104,6 +106,11 @@ class Progress:
             best += [max(values) for values in zip(*(epoch.val for epoch in done), strict=True)]
         return sum(best) / len(best)
 
+    def ranked(self, grid: Sequence[Candidate], rung: Rung) -> list[Candidate]:
+        """The candidates that have reached a rung, the best on validation first."""
+        there = [candidate for candidate in grid if self.started(candidate) and not self.jobs(candidate, rung)]
+        return sorted(there, key=lambda candidate: -self.score(candidate, rung))
+
     def _splits(self, rung: Rung) -> list[int | None]:
         return [None] if self._cell.setting == "transductive" else list(range(rung.splits))
 
@@ -116,8 +123,8 @@ def _has_peaked(done: dict[int, Epoch]) -> bool:
     return max(means, key=lambda number: means[number]) * 2 <= max(means)
 
 
-def wanted(cell: Cell, epochs: Sequence[Epoch], variants: tuple[Unstated, ...] | None = None) -> Iterator[Job]:
-    """Jobs, the most worth doing first: promotions to higher rungs before new candidates.
+def wanted(cell: Cell, epochs: Sequence[Epoch], variants: Sequence[Unstated] | None = None) -> Iterator[Job]:
+    """Jobs, the most worth doing first: promotions to higher rungs, then new candidates near the best so far.
 
     The first candidate climbs some rungs whatever the others do, so that a row is complete as early as can be.
     """
@@ -126,11 +133,13 @@ def wanted(cell: Cell, epochs: Sequence[Epoch], variants: tuple[Unstated, ...] |
     for rung in ladder[:SURE_RUNGS]:
         yield from progress.jobs(grid[0], rung)
     for lower, higher in reversed(list(itertools.pairwise(ladder))):
-        there = [c for c in grid if progress.started(c) and not progress.jobs(c, lower)]
-        there.sort(key=lambda candidate: -progress.score(candidate, lower))
+        there = progress.ranked(grid, lower)
         for candidate in there[: len(there) // KEPT]:
             yield from progress.jobs(candidate, higher)
-    for candidate in grid:
+    best = progress.ranked(grid, ladder[0])
+    started = [candidate for candidate in grid if progress.started(candidate)]
+    others = [candidate for candidate in grid if not progress.started(candidate)]
+    for candidate in [*started, *nearest_first(others, best[0] if best else grid[0])]:
         yield from progress.jobs(candidate, ladder[0])
 
 
@@ -163,7 +172,8 @@ def _run_workers(cell: Cell, results: Path, cache: Path, seconds: float, jobs: i
 
 def work(cell: Cell, results: Path, cache: Path, seconds: float) -> None:
     """Do jobs of a cell until the time is up or nothing is left to do."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(process)d %(message)s")
+    logging.basicConfig(format="%(asctime)s %(process)d %(message)s")
+    logging.getLogger("sanne_lab").setLevel(logging.INFO)
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with _next_job(cell, results, cache) as job:

@@ -1,15 +1,14 @@
 """The search spends its time on what validation favours, in several processes, and stops and goes on at will."""
 
-import itertools
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sanne_lab.paper import search
 from sanne_lab.paper.__main__ import main
-from sanne_lab.paper.grid import Candidate, Cell, Unstated, candidates
+from sanne_lab.paper.grid import Cell, Unstated, candidates, distance
 from sanne_lab.paper.records import Epoch, read
-from sanne_lab.paper.search import Job, rungs, wanted, work
+from sanne_lab.paper.search import Job, Progress, rungs, wanted, work
 
 from sanne.graph.csr import Graph
 
@@ -111,18 +110,13 @@ def test_a_job_that_someone_is_at_is_left_to_him(tmp_path: Path) -> None:
         assert again == one
 
 
-def test_candidates_are_listed_nearest_and_cheapest_first() -> None:
+def test_new_candidates_are_looked_for_around_the_best_so_far() -> None:
     grid = candidates(CELL, (Unstated(),))
-    assert isinstance(grid[0], Candidate)
-    one_apart = list(itertools.islice(grid, 1, 11))
-    assert all(sum(a != b for a, b in zip(_axes(grid[0]), _axes(c), strict=True)) == 1 for c in one_apart)
-
-
-def _axes(candidate: Candidate) -> tuple[float, ...]:
-    return (
-        candidate.learning_rate,
-        candidate.ff_dim,
-        candidate.num_layers,
-        candidate.num_heads,
-        candidate.num_walks,
-    )
+    epochs: list[Epoch] = []
+    while first(epochs).candidate == grid[0]:
+        epochs += fake(first(epochs), 70.0)
+    far = next(c for c in grid if distance(c, grid[0]) == 3)
+    for rung in rungs(CELL):
+        for job in Progress(epochs, CELL).jobs(far, rung):
+            epochs += fake(job, 90.0)
+    assert distance(first(epochs).candidate, far) == 1
