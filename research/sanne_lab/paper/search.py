@@ -49,9 +49,9 @@ class Job:
         return f"{self.candidate.key}-{'all' if self.split is None else self.split}-{SEED}"
 
 
-# Steps of the first rung; every further one doubles them. On Cora 5,400 steps are an epoch with T = 128.
-FIRST_STEPS = {"cora": 5400, "citeseer": 5400, "pubmed": 9900}
-NUM_RUNGS = 4
+# Steps of the first rung; every further one doubles them. On Cora 2,700 steps are two epochs with T = 32.
+FIRST_STEPS = {"cora": 2700, "citeseer": 2700, "pubmed": 4930}
+NUM_RUNGS = 5
 SURE_RUNGS = 3  # that the first candidate climbs in any case
 
 # What the paper does not state, the most promising first: one further axis of the search. The last is the authors'
