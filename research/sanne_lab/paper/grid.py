@@ -178,8 +178,8 @@ def candidates(cell: Cell, variants: Sequence[Unstated]) -> list[Candidate]:
 
 
 def nearest_first(points: Sequence[Candidate], centre: Candidate) -> list[Candidate]:
-    """Sorted by how many axes differ from those of `centre`; of equals the cheaper first."""
-    return sorted(points, key=lambda point: (distance(point, centre), point.cost))
+    """Sorted by how many axes differ from those of `centre`; of equals the cheaper, then what is unstated, first."""
+    return sorted(points, key=lambda point: (distance(point, centre), point.cost, point.unstated == centre.unstated))
 
 
 def distance(one: Candidate, other: Candidate) -> int:
