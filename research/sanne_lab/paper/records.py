@@ -26,7 +26,7 @@ class Epoch:
     test: tuple[float, ...]
     C: tuple[float, ...]
     loss: float
-    seconds: float  # of this epoch's training, without evaluation
+    seconds: float  # of one processor, for this epoch's training without evaluation
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; the settings that the paper does not state are under candidate.unstated."""

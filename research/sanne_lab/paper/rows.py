@@ -55,7 +55,7 @@ class CellRecord:
     grid: int  # points of the paper's grid, whatever is unstated
     trainings: int
     epochs: int
-    hours: float  # of one thread, evaluation apart
+    hours: float  # of one processor, evaluation apart
     paper: float
     paper_std: float
 

@@ -47,7 +47,7 @@ class Training:
         self.steps_per_epoch = -(-len(self.inputs.walks) // FIXED["batch_size"])
         self.step = 0
         self._loss = 0.0  # summed over the steps of the epoch under way
-        self._seconds = 0.0  # spent on it
+        self._seconds = 0.0  # of the processor, spent on it
         self._rows = torch.from_numpy(self.inputs.features)
         name = f"{candidate.key}-{'all' if split is None else split}-{seed}"
         self._checkpoint = cache / "checkpoints" / f"{name}.pt"
@@ -68,9 +68,9 @@ class Training:
         saved = clock()
         with torch_threads(1), torch.random.fork_rng(devices=[]):
             while self.step < end:
-                began = time.perf_counter()
+                began = time.process_time()
                 self._run_block(order, epoch * self.steps_per_epoch, end)
-                self._seconds += time.perf_counter() - began
+                self._seconds += time.process_time() - began
                 now = clock()
                 if now >= deadline and self.step < end:
                     self.save()
