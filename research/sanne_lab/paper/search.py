@@ -11,6 +11,7 @@ import logging
 import math
 import multiprocessing
 import os
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -174,12 +175,21 @@ def work(cell: Cell, results: Path, cache: Path, seconds: float) -> None:
     """Do jobs of a cell until the time is up or nothing is left to do."""
     logging.basicConfig(format="%(asctime)s %(process)d %(message)s")
     logging.getLogger("sanne_lab").setLevel(logging.INFO)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with _next_job(cell, results, cache) as job:
             if job is None:
                 return
             _train(job, results, cache, deadline)
+
+
+def _end_with_parent() -> None:
+    """A worker ends with the process that started it, however that ends."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _train(job: Job, results: Path, cache: Path, deadline: float) -> None:
