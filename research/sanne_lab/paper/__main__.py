@@ -2,9 +2,10 @@
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
-from sanne.errors import SanneError
+from sanne.errors import InputError, SanneError
 from sanne_lab.paper.grid import Cell
 from sanne_lab.paper.rows import RESULTS, as_json, rows, shown
 from sanne_lab.paper.search import search
@@ -25,21 +26,25 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m sanne_lab.paper", description=__doc__)
     parser.add_argument("--dataset", help="one dataset only")
     parser.add_argument("--setting", help="transductive or inductive only")
+    parser.add_argument("--ablation", default="none", help="none, no-attention or no-feed-forward: table 3")
     parser.add_argument("--budget", type=float, default=0.0, help="hours for all cells together; 0 only prints")
     parser.add_argument("--jobs", type=int, default=2, help="worker processes of one thread each")
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of the records")
     parser.add_argument("--cache", type=Path, default=Path(".sanne-paper"), help="folder of checkpoints and features")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     given = parser.parse_args(arguments)
-    cells = [cell for cell in CELLS if given.dataset in (None, cell.dataset) and given.setting in (None, cell.setting)]
-    if not cells:
-        print(f"no cell for dataset {given.dataset} and setting {given.setting}", file=sys.stderr)
-        return 2
     try:
+        cells = [
+            replace(cell, ablation=given.ablation)
+            for cell in CELLS
+            if given.dataset in (None, cell.dataset) and given.setting in (None, cell.setting)
+        ]
+        if not cells:
+            raise InputError(f"no cell for dataset {given.dataset} and setting {given.setting}")
         if given.budget > 0:
             search(cells, given.results, given.cache, hours=given.budget, jobs=given.jobs)
         for cell in cells:
-            record = rows(cell.dataset, cell.setting, given.results)
+            record = rows(cell.dataset, cell.setting, given.results, ablation=cell.ablation)
             print(as_json(record) if given.json else shown(record))
     except SanneError as error:
         print(error, file=sys.stderr)

@@ -13,6 +13,7 @@ from sanne.errors import InputError
 
 Dataset = Literal["cora", "citeseer", "pubmed"]
 Setting = Literal["transductive", "inductive"]
+Ablation = Literal["none", "no-attention", "no-feed-forward"]
 
 # What section 4 varies.
 LEARNING_RATES = (1e-4, 5e-5, 1e-5)
@@ -35,28 +36,37 @@ FIXED: dict[str, Any] = {
     "present_vectors": "table",
     "schedule": "constant",
     "fresh_walks": False,
-    "attention": True,
-    "feed_forward": True,
     "p": 1.0,
     "q": 1.0,
+}
+# The model of table 2, and the two of table 3 that leave a sub-layer out.
+ABLATIONS: dict[str, dict[str, Any]] = {
+    "none": {"attention": True, "feed_forward": True},
+    "no-attention": {"attention": False, "feed_forward": True},
+    "no-feed-forward": {"attention": True, "feed_forward": False},
 }
 WITH_POSITIONS = ("cora", "pubmed")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A dataset in a setting: one figure of the paper's second table."""
+    """A dataset in a setting: one figure of the paper's second table, or with an ablation of the third."""
 
     dataset: Dataset
     setting: Setting
+    ablation: Ablation = "none"
 
     def __post_init__(self) -> None:
-        for name, options in (("dataset", get_args(Dataset)), ("setting", get_args(Setting))):
+        for name, options in (
+            ("dataset", get_args(Dataset)),
+            ("setting", get_args(Setting)),
+            ("ablation", get_args(Ablation)),
+        ):
             if getattr(self, name) not in options:
                 raise InputError(f"unknown {name} {getattr(self, name)!r}: choose from {', '.join(options)}")
 
     def __str__(self) -> str:
-        return f"{self.dataset}, {self.setting}"
+        return f"{self.dataset}, {self.setting}" + ("" if self.ablation == "none" else f", {self.ablation}")
 
 
 @dataclass(frozen=True)
@@ -118,7 +128,10 @@ class Candidate:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for a record."""
-        return dataclasses.asdict(self)
+        values = dataclasses.asdict(self)
+        if self.cell.ablation == "none":
+            del values["cell"]["ablation"]
+        return values
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
@@ -132,6 +145,7 @@ class Candidate:
         has_positions = self.cell.dataset in WITH_POSITIONS
         config = Config().replace(
             **FIXED,
+            **ABLATIONS[self.cell.ablation],
             features="doc2vec",
             feature_dim=FIXED["dim"],
             learning_rate=self.learning_rate,
@@ -157,7 +171,7 @@ class Candidate:
 def check_paper_config(config: Config, cell: Cell) -> None:
     """Refuse product settings that the paper's grid does not have, whoever built them."""
     flat = {name: value for section in config.to_dict().values() for name, value in section.items()}
-    for name, value in FIXED.items():
+    for name, value in (FIXED | ABLATIONS[cell.ablation]).items():
         if flat[name] != value:
             raise InputError(f"{name} is {flat[name]!r}, the paper has {value!r}: this is not the paper's")
     if (flat["position_scale"] > 0) != (cell.dataset in WITH_POSITIONS):

@@ -30,7 +30,7 @@ class Epoch:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; the settings that the paper does not state are under candidate.unstated."""
-        return {"key": self.candidate.key, **asdict(self)}
+        return {"key": self.candidate.key, **asdict(self), "candidate": self.candidate.to_dict()}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
@@ -46,7 +46,8 @@ class Epoch:
 
 def records_path(folder: Path, cell: Cell) -> Path:
     """Where the epochs of a cell are kept."""
-    return folder / cell.dataset / f"{cell.setting}.jsonl"
+    name = cell.setting if cell.ablation == "none" else f"{cell.setting}-{cell.ablation}"
+    return folder / cell.dataset / f"{name}.jsonl"
 
 
 def append(folder: Path, epoch: Epoch) -> None:

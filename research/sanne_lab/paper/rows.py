@@ -24,6 +24,18 @@ PRINTED: dict[tuple[str, str], tuple[float, float]] = {
     ("citeseer", "inductive"): (68.82, 3.21),
     ("pubmed", "inductive"): (80.04, 1.67),
 }
+# Table 3 of the paper: the same on validation, transductive, for the whole model and without a sub-layer.
+PRINTED_VALIDATION: dict[tuple[str, str], tuple[float, float]] = {
+    ("cora", "none"): (81.32, 1.20),
+    ("citeseer", "none"): (70.77, 1.18),
+    ("pubmed", "none"): (78.28, 1.24),
+    ("cora", "no-feed-forward"): (80.77, 1.34),
+    ("citeseer", "no-feed-forward"): (70.36, 1.32),
+    ("pubmed", "no-feed-forward"): (77.90, 1.76),
+    ("cora", "no-attention"): (77.87, 1.09),
+    ("citeseer", "no-attention"): (65.68, 1.31),
+    ("pubmed", "no-attention"): (74.52, 2.66),
+}
 
 
 @dataclass(frozen=True)
@@ -45,9 +57,11 @@ class CellRecord:
 
     dataset: str
     setting: str
+    ablation: str
     mean: float | None  # test accuracy; None until every split has been trained on
     std: float | None
     validation: float | None
+    validation_std: float | None
     splits: list[ChosenSplit]
     missing: list[int]  # splits without any training
     tried: int  # candidates with an epoch or more, on the split with the fewest
@@ -56,20 +70,22 @@ class CellRecord:
     trainings: int
     epochs: int
     hours: float  # of one processor, evaluation apart
-    paper: float
-    paper_std: float
+    paper: float | None
+    paper_std: float | None
+    paper_validation: float | None
+    paper_validation_std: float | None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return asdict(self)
 
 
-def rows(dataset: str, setting: str, results: Path = RESULTS) -> CellRecord:
+def rows(dataset: str, setting: str, results: Path = RESULTS, *, ablation: str = "none") -> CellRecord:
     """The row `sanne-paper` of a dataset in a setting, from the records in `results`.
 
     >>> rows("cora", "transductive").mean
     """
-    cell = Cell(dataset, setting)  # type: ignore[arg-type]  # checked there
+    cell = Cell(dataset, setting, ablation)  # type: ignore[arg-type]  # checked there
     return summarise(cell, read(results, cell))
 
 
@@ -81,13 +97,18 @@ def summarise(cell: Cell, epochs: Sequence[Epoch]) -> CellRecord:
     complete = bool(chosen) and not missing
     tests, vals = [c.test for c in chosen.values()], [c.val for c in chosen.values()]
     tried = [len({e.candidate for e in epochs if split in e.splits}) for split in range(total)]
-    paper, paper_std = PRINTED[cell.dataset, cell.setting]
+    paper, paper_std = PRINTED[cell.dataset, cell.setting] if cell.ablation == "none" else (None, None)
+    printed: tuple[float | None, float | None] = (None, None)
+    if cell.setting == "transductive":
+        printed = PRINTED_VALIDATION[cell.dataset, cell.ablation]
     return CellRecord(
         dataset=cell.dataset,
         setting=cell.setting,
+        ablation=cell.ablation,
         mean=round(float(np.mean(tests)), 2) if complete else None,
         std=round(float(np.std(tests)), 2) if complete else None,
         validation=round(float(np.mean(vals)), 2) if complete else None,
+        validation_std=round(float(np.std(vals)), 2) if complete else None,
         splits=[_chosen_split(choice) for choice in chosen.values()],
         missing=missing,
         tried=min(tried, default=0),
@@ -98,6 +119,8 @@ def summarise(cell: Cell, epochs: Sequence[Epoch]) -> CellRecord:
         hours=round(sum(e.seconds for e in epochs) / 3600, 2),
         paper=paper,
         paper_std=paper_std,
+        paper_validation=printed[0],
+        paper_validation_std=printed[1],
     )
 
 
@@ -114,6 +137,12 @@ def _chosen_split(choice: Choice) -> ChosenSplit:
     return ChosenSplit(
         choice.split, choice.val, choice.test, choice.epoch.epoch, choice.epoch.candidate.key, values, unstated
     )
+
+
+def by_value(cell: Cell, epochs: Sequence[Epoch], axis: str) -> dict[float, CellRecord]:
+    """Figure 3: the figures of a cell when one axis is held at each of its values and the others are chosen."""
+    values = sorted({getattr(epoch.candidate, axis) for epoch in epochs})
+    return {value: summarise(cell, [e for e in epochs if getattr(e.candidate, axis) == value]) for value in values}
 
 
 def curve(cell: Cell, epochs: Sequence[Epoch]) -> list[dict[str, Any]]:
@@ -135,8 +164,12 @@ def shown(record: CellRecord) -> str:
         figure = f"splits without a training: {record.missing}" if record.splits else "nothing trained yet"
     else:
         figure = f"{record.mean:.2f} ± {record.std:.2f} (validation {record.validation:.2f})"
+    name = f"{record.dataset}, {record.setting}" + ("" if record.ablation == "none" else f", {record.ablation}")
+    printed = [] if record.paper is None else [f"{record.paper:.2f} ± {record.paper_std:.2f}"]
+    if record.paper_validation is not None:
+        printed.append(f"validation {record.paper_validation:.2f} ± {record.paper_validation_std:.2f}")
     return (
-        f"{record.dataset}, {record.setting}: {figure}; paper {record.paper:.2f} ± {record.paper_std:.2f}; "
+        f"{name}: {figure}; paper {', '.join(printed) or 'not printed'}; "
         f"tried {record.tried} to {record.tried_most} of {record.grid}, {record.epochs} epochs, {record.hours:.2f} h"
     )
 

@@ -61,3 +61,13 @@ def test_a_candidate_survives_its_record() -> None:
     candidate = replace(POINT, unstated=Unstated(dropout=0.1, layer_norm="post"))
     assert Candidate.from_dict(candidate.to_dict()) == candidate
     assert candidate.key != POINT.key
+
+
+@pytest.mark.parametrize(("ablation", "part"), [("no-attention", "attention"), ("no-feed-forward", "feed_forward")])
+def test_an_ablation_is_a_cell_of_its_own(ablation: Any, part: str) -> None:
+    without = replace(POINT, cell=Cell("cora", "transductive", ablation))
+    assert not getattr(without.config().model, part)
+    assert without.key != POINT.key
+    with pytest.raises(InputError, match=part):
+        check_paper_config(without.config(), CORA)
+    assert Candidate.from_dict(without.to_dict()) == without

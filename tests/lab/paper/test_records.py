@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sanne_lab.paper.grid import Candidate, Cell
 from sanne_lab.paper.records import Epoch, append, choose, read, records_path
-from sanne_lab.paper.rows import summarise
+from sanne_lab.paper.rows import by_value, summarise
 
 from sanne.errors import InputError
 
@@ -87,3 +87,18 @@ def test_a_row_has_no_figure_until_every_split_is_trained_on(small_cora: object)
     assert (row.mean, row.missing, row.paper) == (None, [1], 76.75)
     both = summarise(cell, [one, epoch(1, (72.0,), (70.0,), candidate=candidate, splits=(1,))])
     assert (both.mean, both.validation, both.missing, both.tried, both.grid) == (69.0, 71.0, [], 1, 54)
+
+
+def test_one_axis_can_be_held_while_the_others_are_chosen(small_cora: object) -> None:
+    epochs = [epoch(1, (70.0, 71.0)), epoch(1, (60.0, 75.0), candidate=OTHER)]
+    held = by_value(CORA, epochs, "num_layers")
+    assert {value: row.validation for value, row in held.items()} == {2: 70.5, 4: 67.5}
+    assert summarise(CORA, epochs).validation == 72.5
+
+
+def test_ablations_are_kept_apart(tmp_path: Path) -> None:
+    cell = Cell("cora", "transductive", "no-attention")
+    append(tmp_path, epoch(1, (60.0, 61.0), candidate=replace(POINT, cell=cell)))
+    append(tmp_path, epoch(1, (70.0, 71.0)))
+    assert [one.val for one in read(tmp_path, CORA)] == [(70.0, 71.0)]
+    assert [one.val for one in read(tmp_path, cell)] == [(60.0, 61.0)]
