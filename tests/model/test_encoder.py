@@ -95,6 +95,21 @@ def test_attention_and_its_gradient_are_those_of_torchs_own_kernel(length: int) 
         torch.testing.assert_close(ours, theirs)
 
 
+def test_the_gradient_of_the_feed_forward_layer_is_that_of_its_parts() -> None:
+    model = encoder(num_layers=1)
+    layer = model.layers[0].feed_forward
+    assert isinstance(layer, torch.nn.Sequential)
+    hidden, towards = torch.randn(2, 5, 4, 6, dtype=torch.float64)
+    hidden.requires_grad_()
+    expected = F.linear(F.relu(F.linear(hidden, layer[0].weight, layer[0].bias)), layer[2].weight, layer[2].bias)
+    found, inputs = layer(hidden), (hidden, *layer.parameters())
+    torch.testing.assert_close(found, expected)
+    for ours, theirs in zip(
+        torch.autograd.grad(found, inputs, towards), torch.autograd.grad(expected, inputs, towards), strict=True
+    ):
+        torch.testing.assert_close(ours, theirs)
+
+
 def test_attention_is_scaled_by_the_size_of_a_head() -> None:
     model = encoder(num_heads=3, layer_norm="post", position_scale=0.0)
     layer: Any = model.layers[0]

@@ -46,10 +46,10 @@ class NeighbourSoftmax(nn.Module):
         if not bool(present.any()):
             return walk_vectors.sum() * 0.0
         device = self.table.device
+        if not bool(present.all()):
+            walk_vectors, targets = walk_vectors[present.to(device)], targets[present]
         negatives, tries = self.sample_negatives(batch.position)
-        return self.sampled_loss(
-            walk_vectors[present.to(device)], targets[present].to(device), negatives.to(device), tries
-        )
+        return self.sampled_loss(walk_vectors, targets.to(device), negatives.to(device), tries)
 
     def num_terms(self, batch: Batch) -> int:
         """How many (position, target) pairs the loss of a batch is the mean of."""
