@@ -156,7 +156,7 @@ def search(cells: Sequence[Cell], results: Path, cache: Path, *, hours: float, j
 
 def _run_workers(cell: Cell, results: Path, cache: Path, seconds: float, jobs: int) -> None:
     context = multiprocessing.get_context("spawn")
-    with _one_thread_each():
+    with one_thread_each():
         workers = [context.Process(target=work, args=(cell, results, cache, seconds)) for _ in range(jobs)]
         for worker in workers:
             worker.start()
@@ -226,7 +226,7 @@ def _next_job(cell: Cell, results: Path, cache: Path) -> Iterator[Job | None]:
 
 
 @contextlib.contextmanager
-def _one_thread_each() -> Iterator[None]:
+def one_thread_each() -> Iterator[None]:
     """Processes started inside the block compute with one thread, whatever library they use."""
     names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
     before = {name: os.environ.get(name) for name in names}
