@@ -4,6 +4,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self, get_args
@@ -82,9 +83,12 @@ class Unstated:
     initialisation: Literal["default", "xavier"] = "default"
     standardised: bool = False  # features, before squash
     negatives: Literal["log-uniform", "uniform"] = "log-uniform"
-    features: Literal["own", "authors"] = "own"  # Doc2Vec trained here, or the vectors that the authors published
+    # Doc2Vec trained here ("own", or "own-130" for 130 epochs), or the vectors that the authors published.
+    features: str = "own"
 
     def __post_init__(self) -> None:
+        if not re.fullmatch(r"own(-[1-9]\d*)?|authors", self.features):
+            raise InputError(f"features {self.features!r}: choose own, own-EPOCHS or authors")
         if self.position_scale <= 0 or self.table_rate <= 0:
             raise InputError("position_scale and table_rate must be positive")
 

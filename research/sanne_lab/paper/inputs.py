@@ -26,8 +26,8 @@ from sanne.seeds import derived_seed
 from sanne.walks.sample import Walks, WalkSampler
 from sanne_lab.paper.grid import FIXED, Candidate, Cell
 
-# By validation accuracy of the vectors alone. The longer the documents, the fewer: with 100 epochs those of Pubmed
-# (50 words) are learned by heart and lose six points.
+# The longer the documents, the fewer: with 100 epochs those of Pubmed (50 words) are learned by heart and lose six
+# points. For the vectors alone; what walks are averaged over may be trained longer ("own-130").
 DOC2VEC_EPOCHS = {"cora": 100, "citeseer": 60, "pubmed": 15}
 
 
@@ -91,7 +91,8 @@ def doc2vec_vectors(dataset: str, source: str, seed: int, cache: Path) -> FloatA
             raise DatasetError(f"the authors' Doc2Vec vectors of {dataset} are not at hand: use features 'own'")
         vectors: FloatArray = load_arrays(path)["vectors"].astype(np.float32)
         return vectors
-    config = FeatureConfig(features="doc2vec", feature_dim=FIXED["dim"], doc2vec_epochs=DOC2VEC_EPOCHS[dataset])
+    epochs = int(source.removeprefix("own-")) if source != "own" else DOC2VEC_EPOCHS[dataset]
+    config = FeatureConfig(features="doc2vec", feature_dim=FIXED["dim"], doc2vec_epochs=epochs)
 
     def make() -> FloatArray:
         graph = _data(dataset)[0]

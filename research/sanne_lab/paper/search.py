@@ -55,14 +55,20 @@ FIRST_STEPS = {"cora": 2700, "citeseer": 2700, "pubmed": 4930}
 NUM_RUNGS = 5
 SURE_RUNGS = 3  # that the first candidate climbs in any case
 
-# What the paper does not state, the most promising first: one further axis of the search. The last is the authors'
-# program as far as it can be read.
-_OWN = Unstated()
-_AS_AUTHORS = Unstated(position_scale=1.0, dropout=0.1, initialisation="xavier")
+# What the paper does not state, the most promising first: one further axis of the search. How long Doc2Vec is trained
+# was narrowed down by the validation accuracy of its vectors, smoothed over the graph in three steps: on Cora 80.6 with
+# 100 epochs, 81.3 with 130, 81.1 with the authors' vectors. The last is the authors' program as far as it can be read.
+_OWN, _LONGER = Unstated(), Unstated(features="own-130")
 VARIANTS: dict[str, tuple[Unstated, ...]] = {
-    "cora": (_OWN, replace(_OWN, features="authors"), replace(_OWN, dropout=0.1), _AS_AUTHORS),
-    "citeseer": (_OWN, replace(_OWN, features="authors"), replace(_OWN, dropout=0.1), _AS_AUTHORS),
-    "pubmed": (_OWN, replace(_OWN, dropout=0.1), _AS_AUTHORS),
+    "cora": (
+        _LONGER,
+        _OWN,
+        replace(_OWN, features="authors"),
+        replace(_LONGER, dropout=0.1),
+        replace(_LONGER, position_scale=1.0, dropout=0.1, initialisation="xavier"),
+    ),
+    "citeseer": (_OWN, replace(_OWN, features="authors"), replace(_OWN, dropout=0.1)),
+    "pubmed": (_OWN, replace(_OWN, dropout=0.1)),
 }
 
 

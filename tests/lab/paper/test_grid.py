@@ -57,6 +57,12 @@ def test_product_settings_that_the_paper_does_not_have_are_refused(change: dict[
         check_paper_config(config.replace(**change), CORA)
 
 
+@pytest.mark.parametrize("features", ["own-", "own-0", "theirs", "tfidf", ""])
+def test_features_are_doc2vec(features: str) -> None:
+    with pytest.raises(InputError, match="choose own"):
+        Unstated(features=features)
+
+
 def test_a_candidate_survives_its_record() -> None:
     candidate = replace(POINT, unstated=Unstated(dropout=0.1, layer_norm="post"))
     assert Candidate.from_dict(candidate.to_dict()) == candidate
