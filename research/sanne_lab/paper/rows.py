@@ -2,14 +2,24 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from sanne.errors import InputError
-from sanne_lab.paper.grid import FF_DIMS, INDUCTIVE_WALKS, LEARNING_RATES, NUM_HEADS, NUM_LAYERS, NUM_WALKS, Cell
+from sanne_lab.paper.grid import (
+    FF_DIMS,
+    INDUCTIVE_WALKS,
+    LEARNING_RATES,
+    NUM_HEADS,
+    NUM_LAYERS,
+    NUM_WALKS,
+    Candidate,
+    Cell,
+    Unstated,
+)
 from sanne_lab.paper.inputs import number_of_splits
 from sanne_lab.paper.records import Choice, Epoch, choose, read
 
@@ -64,9 +74,10 @@ class CellRecord:
     validation_std: float | None
     splits: list[ChosenSplit]
     missing: list[int]  # splits without any training
-    tried: int  # candidates with an epoch or more, on the split with the fewest
+    tried: int  # points of the paper's grid with an epoch or more, on the split with the fewest
     tried_most: int
-    grid: int  # points of the paper's grid, whatever is unstated
+    grid: int  # points that the paper's grid has
+    variants: int  # ways in which what the paper leaves out was filled in
     trainings: int
     epochs: int
     hours: float  # of one processor, evaluation apart
@@ -96,7 +107,7 @@ def summarise(cell: Cell, epochs: Sequence[Epoch]) -> CellRecord:
     missing = [split for split in range(total) if split not in chosen]
     complete = bool(chosen) and not missing
     tests, vals = [c.test for c in chosen.values()], [c.val for c in chosen.values()]
-    tried = [len({e.candidate for e in epochs if split in e.splits}) for split in range(total)]
+    tried = [len({_point(e) for e in epochs if split in e.splits}) for split in range(total)]
     paper, paper_std = PRINTED[cell.dataset, cell.setting] if cell.ablation == "none" else (None, None)
     printed: tuple[float | None, float | None] = (None, None)
     if cell.setting == "transductive":
@@ -114,6 +125,7 @@ def summarise(cell: Cell, epochs: Sequence[Epoch]) -> CellRecord:
         tried=min(tried, default=0),
         tried_most=max(tried, default=0),
         grid=grid_size(cell),
+        variants=len({e.candidate.unstated for e in epochs}),
         trainings=len({(e.candidate, e.seed, e.splits) for e in epochs}),
         epochs=len(epochs),
         hours=round(sum(e.seconds for e in epochs) / 3600, 2),
@@ -128,6 +140,11 @@ def grid_size(cell: Cell) -> int:
     """How many points the paper's grid has for a cell."""
     walks = len(NUM_WALKS) if cell.setting == "transductive" else len((INDUCTIVE_WALKS[cell.dataset],))
     return len(LEARNING_RATES) * len(FF_DIMS) * len(NUM_LAYERS) * len(NUM_HEADS) * walks
+
+
+def _point(epoch: Epoch) -> Candidate:
+    """The candidate without regard to what is unstated."""
+    return replace(epoch.candidate, unstated=Unstated())
 
 
 def _chosen_split(choice: Choice) -> ChosenSplit:
@@ -170,7 +187,8 @@ def shown(record: CellRecord) -> str:
         printed.append(f"validation {record.paper_validation:.2f} ± {record.paper_validation_std:.2f}")
     return (
         f"{name}: {figure}; paper {', '.join(printed) or 'not printed'}; "
-        f"tried {record.tried} to {record.tried_most} of {record.grid}, {record.epochs} epochs, {record.hours:.2f} h"
+        f"tried {record.tried} to {record.tried_most} of {record.grid} points and {record.variants} variants of what "
+        f"is unstated, {record.epochs} epochs, {record.hours:.2f} h"
     )
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sanne_lab.paper.grid import Candidate, Cell
+from sanne_lab.paper.grid import Candidate, Cell, Unstated
 from sanne_lab.paper.records import Epoch, append, choose, read, records_path
 from sanne_lab.paper.rows import by_value, summarise
 
@@ -87,6 +87,12 @@ def test_a_row_has_no_figure_until_every_split_is_trained_on(small_cora: object)
     assert (row.mean, row.missing, row.paper) == (None, [1], 76.75)
     both = summarise(cell, [one, epoch(1, (72.0,), (70.0,), candidate=candidate, splits=(1,))])
     assert (both.mean, both.validation, both.missing, both.tried, both.grid) == (69.0, 71.0, [], 1, 54)
+
+
+def test_what_is_unstated_does_not_count_as_a_point_of_the_grid(small_cora: object) -> None:
+    other = replace(POINT, unstated=Unstated(dropout=0.1))
+    row = summarise(CORA, [epoch(1, (70.0, 71.0)), epoch(1, (60.0, 75.0), candidate=other)])
+    assert (row.tried, row.variants, row.trainings) == (1, 2, 2)
 
 
 def test_one_axis_can_be_held_while_the_others_are_chosen(small_cora: object) -> None:
