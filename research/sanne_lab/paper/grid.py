@@ -83,12 +83,13 @@ class Unstated:
     initialisation: Literal["default", "xavier"] = "default"
     standardised: bool = False  # features, before squash
     negatives: Literal["log-uniform", "uniform"] = "log-uniform"
-    # Doc2Vec trained here ("own", or "own-130" for 130 epochs), or the vectors that the authors published.
+    # Doc2Vec trained here: read by the product's map ("own", or "own-130" for 130 epochs), or as they came out of
+    # training ("joint-140"). Or the vectors that the authors published.
     features: str = "own"
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"own(-[1-9]\d*)?|authors", self.features):
-            raise InputError(f"features {self.features!r}: choose own, own-EPOCHS or authors")
+        if not re.fullmatch(r"own(-[1-9]\d*)?|joint-[1-9]\d*|authors", self.features):
+            raise InputError(f"features {self.features!r}: choose own, own-EPOCHS, joint-EPOCHS or authors")
         if self.position_scale <= 0 or self.table_rate <= 0:
             raise InputError("position_scale and table_rate must be positive")
 

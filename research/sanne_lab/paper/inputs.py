@@ -19,6 +19,7 @@ from sanne.datasets import Splits, load_dataset, load_splits
 from sanne.datasets.fetch import data_folder
 from sanne.errors import DatasetError, InputError
 from sanne.features.doc2vec import Doc2VecMap
+from sanne.features.text import word_counts
 from sanne.graph.csr import FloatArray, Graph, IntArray
 from sanne.graph.formats.npz import load_arrays
 from sanne.graph.split import hide_nodes
@@ -91,14 +92,42 @@ def doc2vec_vectors(dataset: str, source: str, seed: int, cache: Path) -> FloatA
             raise DatasetError(f"the authors' Doc2Vec vectors of {dataset} are not at hand: use features 'own'")
         vectors: FloatArray = load_arrays(path)["vectors"].astype(np.float32)
         return vectors
-    epochs = int(source.removeprefix("own-")) if source != "own" else DOC2VEC_EPOCHS[dataset]
-    config = FeatureConfig(features="doc2vec", feature_dim=FIXED["dim"], doc2vec_epochs=epochs)
+    kind, _, number = source.partition("-")
+    epochs = int(number or DOC2VEC_EPOCHS[dataset])
 
     def make() -> FloatArray:
         graph = _data(dataset)[0]
+        if kind == "joint":
+            return jointly_trained(graph, epochs, seed)
+        config = FeatureConfig(features="doc2vec", feature_dim=FIXED["dim"], doc2vec_epochs=epochs)
         return Doc2VecMap.fit(graph, config, seed).transform(graph)
 
-    return kept(cache / f"{dataset}-doc2vec-{config.doc2vec_epochs}-{seed}.npy", make)
+    name = "doc2vec" if kind == "own" else kind
+    return kept(cache / f"{dataset}-{name}-{epochs}-{seed}.npy", make)
+
+
+def jointly_trained(graph: Graph, epochs: int, seed: int) -> FloatArray:
+    """Document vectors as gensim trained them together with the words', which is what the paper's are."""
+    from gensim.models.doc2vec import Doc2Vec, TaggedDocument
+
+    words = word_counts(graph, None, None)
+    documents = [
+        TaggedDocument([str(word) for word in np.sort(part)], [number])
+        for number, part in enumerate(np.split(words.indices, words.indptr[1:-1]))
+    ]
+    model = Doc2Vec(
+        documents,
+        dm=0,
+        vector_size=FIXED["dim"],
+        alpha=0.01,
+        sample=1e-3,
+        min_count=0,
+        epochs=epochs,
+        workers=1,  # more would make the result depend on the scheduler
+        seed=seed,
+    )
+    vectors: FloatArray = model.dv.vectors.astype(np.float32)
+    return vectors
 
 
 def kept(path: Path, make: Callable[[], npt.NDArray[Any]]) -> npt.NDArray[Any]:
