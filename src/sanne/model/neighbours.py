@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +17,8 @@ from sanne.model.objective import Objective, register_objective
 from sanne.model.safe_files import Shapes
 from sanne.seeds import numpy_stream, torch_stream
 from sanne.walks.batches import Batch
+
+_SMALLEST_SHARE = 1e-6  # of a sum of powers, that is left of it without one of them
 
 
 @register_objective
@@ -32,6 +35,7 @@ class NeighbourSoftmax(Objective):
         start = torch.empty(num_nodes, dim)
         start.uniform_(-bound, bound, generator=torch_stream(seed, "initialise", 1))
         self.table = nn.Parameter(start)
+        self._missed: Tensor | None = None
 
     @classmethod
     def check(cls, config: Config) -> None:
@@ -68,10 +72,10 @@ class NeighbourSoftmax(Objective):
         if not bool(present.any()):
             return walk_vectors.sum() * 0.0
         device = self.table.device
+        if not bool(present.all()):
+            walk_vectors, targets = walk_vectors[present.to(device)], targets[present]
         negatives, tries = self.sample_negatives(batch.position)
-        return self.sampled_loss(
-            walk_vectors[present.to(device)], targets[present].to(device), negatives.to(device), tries
-        )
+        return self.sampled_loss(walk_vectors, targets.to(device), negatives.to(device), tries)
 
     def num_terms(self, batch: Batch) -> int:
         """How many (position, target) pairs the loss of a batch is the mean of."""
@@ -83,16 +87,10 @@ class NeighbourSoftmax(Objective):
         `walk_vectors` (R, d), `targets` (R, M), `negatives` (S,) distinct and sorted. Logits are corrected by the
         log of how often a class is expected in the sample; a negative that equals the row's target is left out.
         """
-        classes = torch.cat([targets.flatten(), negatives])
-        rows = F.embedding(classes, self.table, sparse=True)  # only touched rows get a gradient
-        target_rows, negative_rows = rows.split([targets.numel(), len(negatives)])
-        scores = walk_vectors @ negative_rows.T - self._log_expected(negatives, tries)  # (R, S)
-        chosen = (walk_vectors.unsqueeze(1) * target_rows.view(*targets.shape, -1)).sum(-1)  # (R, M)
-        chosen = chosen - self._log_expected(targets, tries)
-        column = torch.searchsorted(negatives, targets).clamp(max=len(negatives) - 1)
-        hit = negatives[column] == targets  # (R, M): the target stands among the negatives
-        total = _without(torch.logsumexp(scores, dim=1, keepdim=True), scores.gather(1, column), hit)
-        return F.softplus(total - chosen).mean()  # -log(e^chosen / (e^chosen + e^total))
+        corrections = (self._log_expected(targets, tries), self._log_expected(negatives, tries))
+        inputs = (walk_vectors, self.table, targets, negatives, *corrections)
+        loss: Tensor = _SampledSoftmax.apply(*inputs)  # type: ignore[no-untyped-call]
+        return loss
 
     def sample_negatives(self, position: int) -> tuple[Tensor, int]:
         """`num_negatives` distinct classes (or all, where there are no more), and the draws that took."""
@@ -131,9 +129,15 @@ class NeighbourSoftmax(Objective):
         count = min(self.config.num_negatives, num_nodes)
         if count == num_nodes or self.config.negative_sampler == "uniform":
             return torch.full(classes.shape, math.log(count / num_nodes), device=classes.device)
-        rank = classes.double()
-        probability = torch.log((rank + 2) / (rank + 1)) / math.log(num_nodes + 1)
-        return torch.log(-torch.expm1(tries * torch.log1p(-probability))).float()
+        return torch.log(-torch.expm1(tries * self._log_missed().to(classes.device)[classes])).float()
+
+    def _log_missed(self) -> Tensor:
+        """log of the probability that one log-uniform draw is not a class, for all classes, (V,)."""
+        if self._missed is None:
+            num_nodes = self.table.shape[0]
+            rank = torch.arange(num_nodes, dtype=torch.float64)
+            self._missed = torch.log1p(-torch.log((rank + 2) / (rank + 1)) / math.log(num_nodes + 1))
+        return self._missed
 
 
 def _distinct(draw: Callable[[int], IntArray], count: int) -> tuple[IntArray, int]:
@@ -147,8 +151,51 @@ def _distinct(draw: Callable[[int], IntArray], count: int) -> tuple[IntArray, in
         values = np.concatenate([values, draw(2 * count)])
 
 
-def _without(total: Tensor, hit_score: Tensor, hit: Tensor) -> Tensor:
-    """log(e^total - e^hit_score) where there is a hit: the sum over negatives without the target itself."""
-    # The clamp guards a row whose whole sum is its own target.
-    less = total + torch.log(-torch.expm1((hit_score - total).clamp(max=-1e-6)))
-    return torch.where(hit, less, total)
+class _SampledSoftmax(torch.autograd.Function):
+    """Mean of -log(e^chosen / (e^chosen + sum of e^score over the negatives but the target itself)), in few passes.
+
+    The gradient of the table is sparse: only the rows used have one.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        walk_vectors: Tensor,
+        table: Tensor,
+        targets: Tensor,
+        negatives: Tensor,
+        target_correction: Tensor,
+        negative_correction: Tensor,
+    ) -> Tensor:
+        target_rows = table.index_select(0, targets.flatten()).view(*targets.shape, -1)  # (R, M, d)
+        negative_rows = table.index_select(0, negatives)  # (S, d)
+        chosen = (target_rows * walk_vectors.unsqueeze(1)).sum(dim=2) - target_correction  # (R, M)
+        scores = torch.addmm(-negative_correction.to(table.dtype), walk_vectors, negative_rows.T)  # (R, S)
+        top = scores.amax(dim=1, keepdim=True)
+        powers = scores.sub_(top).exp_()
+        total = powers.sum(dim=1, keepdim=True)
+        column = torch.searchsorted(negatives, targets).clamp_(max=len(negatives) - 1)
+        hit = negatives[column] == targets  # (R, M): the target stands among the negatives
+        own = powers.gather(1, column) * hit
+        rest = torch.maximum(total - own, total * _SMALLEST_SHARE)  # of a row whose whole sum is its own target
+        difference = rest.log() + top - chosen
+        # d loss / d difference, and per unit of `rest`: each negative's power counts by it, but for the target's own
+        slope = torch.sigmoid(difference) / targets.numel()
+        weight = slope / rest
+        ctx.save_for_backward(walk_vectors, target_rows, negative_rows, targets, negatives)
+        ctx.factors = powers, slope, weight.sum(dim=1, keepdim=True), column, own * weight
+        ctx.table_shape = table.shape
+        return F.softplus(difference).mean()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        walk_vectors, target_rows, negative_rows, targets, negatives = ctx.saved_tensors
+        powers, slope, weight, column, own = ctx.factors
+        errors = (powers * (weight * gradient)).scatter_add_(1, column, -own * gradient)  # (R, S)
+        pull = -slope * gradient  # (R, M)
+        towards = torch.addmm(torch.bmm(pull.unsqueeze(1), target_rows).squeeze(1), errors, negative_rows)
+        target_part = (pull.unsqueeze(2) * walk_vectors.unsqueeze(1)).flatten(0, 1)  # (R M, d)
+        rows = torch.cat([target_part, errors.T @ walk_vectors])
+        classes = torch.cat([targets.flatten(), negatives]).unsqueeze(0)
+        table = torch.sparse_coo_tensor(classes, rows, ctx.table_shape, check_invariants=False)
+        return towards, table, None, None, None, None
