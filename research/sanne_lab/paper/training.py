@@ -122,6 +122,7 @@ class Training:
         objective = self.model.objective
         assert isinstance(objective, NeighbourSoftmax)
         old = objective.present_vectors()
+        assert old is not None
         if len(inputs.unreached):  # such a node's walks stand still, so one is as good as eight
             still = np.repeat(inputs.unreached[:, None], FIXED["walk_length"], axis=1).astype(np.int32)
             old[inputs.unreached] = self._first_vectors(inputs.features, still)
