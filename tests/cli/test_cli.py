@@ -325,7 +325,7 @@ def test_labels_may_come_in_a_table_of_their_own(tables: Path, run: Run) -> None
 
 
 def test_dim_is_the_setting_of_that_name(tables: Path, run: Run) -> None:
-    for out, size in (("option", ["--dim", 8]), ("setting", ["--set", "dim=8"])):
+    for out, size in (("option", ["--dim", 16]), ("setting", ["--set", "dim=16"])):
         code, _, err = run(*fit_arguments(out, *size))
         assert code == 0, err
     settings = [json.loads((tables / out / "config.json").read_text())["settings"] for out in ("option", "setting")]

@@ -105,7 +105,7 @@ def test_the_reference_is_complete(site: Path) -> None:
     text = (site / "reference" / "cli.html").read_text(encoding="utf-8")
     for name in commands(typer.main.get_command(app), "sanne"):
         assert f">{name}<" in text, name
-    assert "--explain INTEGER" in text
+    assert "--explain N" in text
     text = (site / "reference" / "settings.html").read_text(encoding="utf-8")
     for name in [*setting_names(), *ServeLimits.__dataclass_fields__]:
         assert f"<code>{name}</code>" in text, name

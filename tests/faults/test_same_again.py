@@ -15,7 +15,7 @@ import torch
 from small_fits import CASES, small_graph, small_model
 
 from sanne.estimator import SANNE
-from sanne.infer import embed
+from sanne.infer import read
 
 Record = Callable[..., None]
 
@@ -69,7 +69,7 @@ def test_batches_of_inference_change_nothing(
 ) -> None:
     graph = small_graph(CASES[name][1])
     whole = model.transform(graph)
-    monkeypatch.setattr(embed, "WALKS_AT_ONCE", walks)
+    monkeypatch.setattr(read, "WALKS_AT_ONCE", walks)
     same = is_close(model.transform(graph), whole)
     record("inference in batches of other sizes: the same to 1e-5", lost=not same)
 

@@ -96,7 +96,7 @@ def test_communities_of_a_planted_graph_are_found(run: Run, tiny: None, tmp_path
 def test_groups_of_present_and_new_nodes(run: Run, tiny: None, tmp_path: Path) -> None:
     code, out, _ = run("blogcatalog", "--model", "sanne,smoothed")
     assert code == 0
-    assert "Newcomers" in out
+    assert "New nodes" in out
     kept = kept_in(tmp_path / "results", "blogcatalog")
     present = kept["blogcatalog/present/sanne-best/0"]["parts"]
     assert set(present) == {f"{share:.0%}/{number}" for share in blogcatalog.SHARES for number in range(5)}
