@@ -104,7 +104,7 @@ def neighbours_mean(view: View) -> Floats:
 def fastrp(view: View, width: int = WIDTH) -> Floats:
     """FastRP: random signs spread 1 to 4 steps over the links, weights 0, 1, 1, 4 and rows of length one a step."""
     stream = np.random.default_rng(0)
-    signs = stream.choice(np.float32([-1, 0, 1]), (len(view.present), width), p=[1 / 6, 2 / 3, 1 / 6])
+    signs = stream.choice(np.array([-1, 0, 1], np.float32), (len(view.present), width), p=[1 / 6, 2 / 3, 1 / 6])
     total = np.zeros_like(signs)
     for rows, weight in zip(steps(view, signs, 4), (0.0, 1.0, 1.0, 4.0), strict=True):
         total += np.float32(weight) * unit(rows)

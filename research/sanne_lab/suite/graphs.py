@@ -150,7 +150,10 @@ def _numbered(path: Path, number: dict[str, int]) -> Ints:
 def _wordnet() -> SuiteGraph:
     path = next(p for p in (Path(_WORDNET[0]), cache_folder() / "wn" / _WORDNET[1]) if p.exists())
     number: dict[str, int] = {}
-    ids, texts, labels, pointers = [], [], [], []
+    ids: list[str] = []
+    texts: list[str] = []
+    labels: list[int] = []
+    pointers: list[list[str]] = []
     for line in path.read_text("latin-1").splitlines():
         if line.startswith(" "):
             continue

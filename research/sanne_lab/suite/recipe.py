@@ -88,7 +88,9 @@ def blocks(view: View, settings: Settings, report: dict[str, Any] | None = None)
         report.update(gain=gain.round(4).tolist(), shares=shares.round(2).tolist(), gate=round(gate, 3))
     words = word_rows(view, np.arange(view.counts.shape[1]), settings.whole_width, 0)
     at_restarts = spreads.restarted(words, settings.restarts, settings.steps)
-    smooth = sum(np.float32(share) * rows for share, rows in zip(shares, at_restarts, strict=True))
+    smooth = np.zeros_like(words)
+    for share, rows in zip(shares, at_restarts, strict=True):
+        smooth += np.float32(share) * rows
     named = {
         "predicted": lambda: principal(np.concatenate(joint, axis=1), view, settings.predictions),
         "stacked": lambda: principal(np.concatenate(stacked, axis=1), view, settings.predictions),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import scipy.sparse as sp
+
 from sanne_lab.suite.graphs import SuiteGraph
 from sanne_lab.suite.recipe import Moments, Settings, embed
 from sanne_lab.suite.view import view

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+
 from sanne_lab.suite import splits
 from sanne_lab.suite.graphs import SuiteGraph
 
