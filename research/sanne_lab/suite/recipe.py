@@ -37,10 +37,10 @@ class Settings:
     steps: int = 32
     trust: float = 2.0  # a token block of words counts by (its R2 / the best R2) ** trust
     link_trust: float = 0.25  # and one of links: they tell little alone, much beside words
-    predicted: float = 0.5  # weights of the blocks, each of length one in the mean square
+    predicted: float = 0.7  # weights of the blocks, each of length one in the mean square
     stacked: float = 0.5
     own: float = 0.3
-    smoothed: float = 0.7
+    smoothed: float = 1.0
     structure: float = 0.1
     gate: float = 8.0  # smoothed words count by (R2 of the best smoothing / R2 of the best) ** gate
     faint: float = 0.05  # and in proportion to the best R2 where it is below this

@@ -132,12 +132,15 @@ def hidden(graph: SuiteGraph, number: int) -> Ints:
 
 
 def newcomer_split(graph: SuiteGraph, regime: str, number: int) -> Split:
-    """A split whose train part holds no newcomer; half of the newcomers are scored, half are kept for the end."""
+    """A split whose train part holds no newcomer; the pool's newcomers are scored, the others kept for the end.
+
+    Of real newcomers, which are in no pool, a fixed half is scored.
+    """
     new = hidden(graph, number)
-    base = split(graph, regime, number)
-    train = base.train[~np.isin(base.train, new)]
+    train = split(graph, regime, number).train
     labelled = np.random.default_rng([number, 7]).permutation(_known(graph, new))
-    if "paper_val" in graph.masks:
-        return Split(regime, number, train, labelled, base.test)
-    half = len(labelled) // 2
-    return Split(regime, number, train, labelled[:half][:_SCORED], labelled[half:])
+    if graph.newcomers is None:
+        scored = pool(graph)[labelled]
+    else:
+        scored = np.arange(len(labelled)) < len(labelled) // 2
+    return Split(regime, number, train[~np.isin(train, new)], labelled[scored][:_SCORED], labelled[~scored])
