@@ -212,5 +212,5 @@ def distance(one: Candidate, other: Candidate) -> int:
 
 def _start(cell: Cell, variant: Unstated) -> Candidate:
     """Where the search starts: a cheap point among those that figure 3 of the paper shows as good."""
-    walks = {"cora": 32, "citeseer": 16, "pubmed": 16} if cell.setting == "transductive" else INDUCTIVE_WALKS
-    return Candidate(cell, 1e-4, 1024, 2, 8, walks[cell.dataset], variant)
+    walks = 16 if cell.setting == "transductive" else INDUCTIVE_WALKS[cell.dataset]
+    return Candidate(cell, 1e-4, 1024, 2, 8, walks, variant)

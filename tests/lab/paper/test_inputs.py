@@ -1,0 +1,42 @@
+"""Features and walks are made once and shared."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sanne_lab.paper.inputs import jointly_trained, kept
+
+from sanne.graph.csr import Graph
+
+
+def test_an_array_is_made_once(tmp_path: Path) -> None:
+    calls = []
+
+    def make() -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        calls.append(1)
+        return np.arange(3)
+
+    for _ in range(2):
+        assert kept(tmp_path / "deep" / "numbers.npy", make).tolist() == [0, 1, 2]
+    assert len(calls) == 1
+
+
+def test_nothing_is_kept_of_what_failed(tmp_path: Path) -> None:
+    def fail() -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        kept(tmp_path / "numbers.npy", fail)
+    assert kept(tmp_path / "numbers.npy", lambda: np.ones(2)).tolist() == [1.0, 1.0]
+
+
+def test_documents_with_the_same_words_are_closer_than_others_and_order_is_that_of_the_nodes() -> None:
+    words = np.zeros((12, 8))
+    words[:6, :4] = words[6:, 4:] = 1
+    graph = Graph.from_edges(np.arange(11), np.arange(1, 12), node_ids=np.arange(12), features=words)
+    vectors = jointly_trained(graph, 400, seed=0)
+    assert vectors.shape == (12, 128)
+    centred = vectors - vectors.mean(axis=0)
+    alike = centred @ centred.T
+    assert alike[:6, :6].mean() > 0 > alike[:6, 6:].mean()
+    assert np.array_equal(vectors, jointly_trained(graph, 400, seed=0))
