@@ -4,9 +4,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sanne_lab.paper.inputs import jointly_trained, kept
 
-from sanne.graph.csr import Graph
+from sanne.graph.graph import Graph
+from sanne_lab.paper.inputs import jointly_trained, kept
 
 
 def test_an_array_is_made_once(tmp_path: Path) -> None:
