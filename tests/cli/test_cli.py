@@ -231,30 +231,6 @@ def test_an_interrupt_at_any_point_ends_a_command_and_leaves_old_outputs(old_out
                 assert contents(old_outputs) == before, f"{command[0]}, {how} at {point}"
 
 
-def test_an_interrupt_inside_a_query_is_a_keyboard_interrupt(tmp_path: Path) -> None:
-    """DuckDB looks for signals while it works, and raises a RuntimeError; the query would take days."""
-    program = (
-        "import os, pathlib, signal, sys, threading\n"
-        "import pyarrow as pa\n"
-        "from sanne.graph.folder.numbering import DatabaseIds\n"
-        "database = DatabaseIds(pathlib.Path(sys.argv[1]), pa.int64(), 2**30)\n"
-        "done = threading.Event()\n"
-        "def interrupt():\n"  # again, if DuckDB was not looking: as a user would
-        "    while not done.wait(0.5):\n"
-        "        os.kill(os.getpid(), signal.SIGINT)\n"
-        "try:\n"
-        "    threading.Thread(target=interrupt, daemon=True).start()\n"
-        "    database._run('SELECT count(*) FROM range(100000000) a, range(100000000) b WHERE a.range + b.range = 1')\n"
-        "except KeyboardInterrupt:\n"
-        "    done.set()\n"
-        "    print('ended')\n"
-    )
-    found = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, timeout=300, check=False
-    )
-    assert found.stdout == "ended\n", found.stderr
-
-
 def test_an_interrupted_fit_resumes_to_the_same_vectors(tables: Path) -> None:
     slow = [*SETS, "--set", "epochs=12", "--set", "steps_per_epoch=10", "--set", "threads=1"]
     command = ["fit", "edges.csv", "--node-table", "nodes.csv", "--text", "abstract", *slow]
