@@ -1,13 +1,10 @@
 """Run pieces one after another or in several processes, share the time among them, tell how it goes."""
 
-import contextlib
 import logging
 import multiprocessing
-import os
 import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -16,6 +13,7 @@ from pathlib import Path
 from sanne.errors import SanneError
 from sanne_lab.experiments.cells import Cell, Clock, Piece, missing_pieces
 from sanne_lab.experiments.records import sort_records
+from sanne_lab.workers import end_with_parent, one_thread_each
 
 logger = logging.getLogger(__name__)
 
@@ -157,30 +155,7 @@ class _Crew:
         return sum(left) / max(1, min(self.plan.jobs, len(left)))
 
 
-@contextlib.contextmanager
-def one_thread_each() -> Iterator[None]:
-    """Processes started inside the block compute with one thread, whatever library they use."""
-    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
 def _start_worker() -> None:
     """The first process answers Ctrl-C; a worker ends with it, however it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    end_with_parent()

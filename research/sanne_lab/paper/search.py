@@ -11,7 +11,6 @@ import logging
 import math
 import multiprocessing
 import os
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,6 +21,7 @@ from sanne_lab.paper.grid import MAX_EPOCHS, Candidate, Cell, Unstated, candidat
 from sanne_lab.paper.inputs import number_of_splits, steps_per_epoch
 from sanne_lab.paper.records import Epoch, append, read
 from sanne_lab.paper.training import Training
+from sanne_lab.workers import end_with_parent, one_thread_each
 
 logger = logging.getLogger(__name__)
 
@@ -184,21 +184,13 @@ def work(cell: Cell, results: Path, cache: Path, seconds: float) -> None:
     """Do jobs of a cell until the time is up or nothing is left to do."""
     logging.basicConfig(format="%(asctime)s %(process)d %(message)s")
     logging.getLogger("sanne_lab").setLevel(logging.INFO)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with _next_job(cell, results, cache) as job:
             if job is None:
                 return
             _train(job, results, cache, deadline)
-
-
-def _end_with_parent() -> None:
-    """A worker ends with the process that started it, however that ends."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _train(job: Job, results: Path, cache: Path, deadline: float) -> None:
@@ -232,19 +224,3 @@ def _next_job(cell: Cell, results: Path, cache: Path) -> Iterator[Job | None]:
             os.close(descriptor)
         return
     yield None
-
-
-@contextlib.contextmanager
-def one_thread_each() -> Iterator[None]:
-    """Processes started inside the block compute with one thread, whatever library they use."""
-    names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS")
-    before = {name: os.environ.get(name) for name in names}
-    os.environ.update(dict.fromkeys(names, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

@@ -21,8 +21,8 @@ from sanne.train.distributed import Processes
 from sanne.train.loop import training_step
 from sanne.walks.batches import Batch
 from sanne_lab.paper.grid import FIXED, Candidate, Cell
-from sanne_lab.paper.search import one_thread_each
 from sanne_lab.paper.training import Training
+from sanne_lab.workers import one_thread_each
 
 CANDIDATE = Candidate(Cell("cora", "transductive"), 1e-4, 1024, 2, 8, 16)
 SIDE = 1024  # of the product that the rate is measured with
