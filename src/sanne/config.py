@@ -22,6 +22,10 @@ class FeatureConfig(Checked):
     max_words: int = within(50_000, 1)  # most frequent words kept when text is read
     doc2vec_epochs: int = within(100, 1)
     feature_scale: float = within(1.0, above=0)  # length of a feature vector (Doc2Vec keeps its own)
+    # objective `hidden`
+    hidden_splits: int = within(2, 0, 16)  # random splits of the words (or columns) into two halves
+    half_dim: int = within(128, 1, 4096)  # width of the vectors of each half
+    link_dim: int = within(128, 0, 4096)  # width of the vectors of a node's links; 0: links are no token
 
 
 @dataclass(frozen=True)
@@ -39,10 +43,10 @@ class WalkConfig(Checked):
 
 @dataclass(frozen=True)
 class ModelConfig(Checked):
-    """The walk transformer."""
+    """The size of vectors, and the walk transformer."""
 
-    # Size of a vector. 0: as the objective makes them; other sizes keep the main axes of the training nodes' vectors,
-    # columns in order of importance. With the objective `neighbours` it is always encoder_dim.
+    # Size of a vector. 0: 512, or less for a small graph. Columns are in order of importance, so that the first ones
+    # are a good vector by themselves. With the objective `neighbours` it is always encoder_dim.
     dim: int = 0
     encoder_dim: int = within(128, 1, 2**15)  # d: width of the encoder
     num_layers: int = within(2, 1, 256)  # K
@@ -68,44 +72,36 @@ class ModelConfig(Checked):
 
 @dataclass(frozen=True)
 class ObjectiveConfig(Checked):
-    """What the encoder learns to predict.
+    """What a model learns to predict.
 
-    `neighbours` is the paper's: every walk position predicts sampled neighbours through a table of output
-    vectors. `distil` has no table: a walk predicts soft cluster assignments of its start node's smoothed
-    features.
+    `hidden`: half of a node's words (or columns) from the other half as walks with restarts see it, and from its
+    links; in closed form. `neighbours` is the paper's: every walk position predicts sampled neighbours through a table
+    of output vectors; trained on walks.
     """
 
-    objective: str = "distil"  # distil, neighbours, or another that is registered
+    objective: str = "hidden"  # hidden, neighbours, or another that is registered
+    # hidden
+    restarts: tuple[float, ...] = within((1.0, 0.5, 0.2, 0.1, 0.05, 0.02), above=0, high=1)  # 1: the node itself
+    link_restarts: tuple[float, ...] = within((1.0, 0.2, 0.05), above=0, high=1)  # some of `restarts`
+    restart_steps: int = within(32, 1, 1024)  # the last one takes all that is left
+    # How much each part of a vector counts: predictions from all tokens together, predictions from each kind of token
+    # added up, own attributes, smoothed ones (less where smoothing does not help to predict), degrees.
+    joint_weight: float = within(0.7, 0, 100)
+    stacked_weight: float = within(0.5, 0, 100)
+    own_weight: float = within(0.3, 0, 100)
+    smoothed_weight: float = within(1.0, 0, 100)
+    degree_weight: float = within(0.1, 0, 100)
     # neighbours
     num_targets: int = within(4, 1, 2**15)  # M
     num_negatives: int = within(512, 1, 2**24)  # |V'|
     negative_sampler: Literal["uniform", "log-uniform"] = "uniform"
     present_vectors: Literal["table", "walks"] = "table"  # what embedding_ holds
-    # distil
-    smoothing_alphas: tuple[float, ...] = within((0.2,), above=0, high=1)  # restart probabilities of the smoothing
-    smoothing_steps: int = within(16, 0, 10_000)
-    cluster_sizes: tuple[int, ...] = within((32, 64), 2)  # k of each k-means ...
-    cluster_seeds: int = within(4, 1, 1024)  # ... each run from so many starts, for every smoothing alpha
-    sharpness: float = within(5.0, above=0)  # soft assignment: softmax of sharpness x cosine
-    mask_rate: float = within(0.3, 0, below=1)  # share of walk positions hidden from the student
-    restart: float = within(0.2, 0, below=1)  # position t of a walk counts restart x (1 - restart)^t; 0: all equal
-    degree_power: float = within(0.5, 0, 2)  # the features of a visited node are divided by its degree to this power
-    # After the assignments a vector holds the weighted mean of its walks' features, which tell a node's neighbours from
-    # other nodes of its topic. `auto`: like `always`, but with more weight for graphs without attributes.
-    append_features: Literal["auto", "always", "never"] = "auto"
-    appended_scale: float = within(0.25, above=0, high=1000)  # their length relative to the assignments
-    appended_dim: int = within(128, 1, 2**15)  # how many numbers at most, along the main axes of the clusters' centres
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("smoothing_alphas", "cluster_sizes"):
-            require(len(getattr(self, name)) > 0, f"{name} cannot be empty")
-        require(len(self.smoothing_alphas) <= 64, "smoothing_alphas can be 64 at most")
-        runs = self.cluster_seeds * len(self.smoothing_alphas)
-        require(
-            len(self.cluster_sizes) <= 1024 and runs * sum(self.cluster_sizes) <= 2**18,
-            f"cluster_sizes, cluster_seeds and smoothing_alphas give more than {2**18} clusters",
-        )
+        require(1.0 in self.restarts, "restarts must include 1, the node itself")
+        require(len(set(self.restarts)) == len(self.restarts) <= 32, "restarts must be 32 different ones at most")
+        require(set(self.link_restarts) <= set(self.restarts), "link_restarts must be some of restarts")
 
 
 @dataclass(frozen=True)
@@ -154,15 +150,6 @@ class Config:
         }
         return dataclasses.replace(self, **changed)
 
-    def resolve_auto(self, has_attributes: bool) -> Self:
-        """These settings, or for nodes without attributes a copy with `append_features="auto"` resolved.
-
-        Their appended features count more and are closer to the node itself.
-        """
-        if has_attributes or self.objective.append_features != "auto":
-            return self
-        return self.replace(append_features="always", appended_scale=2.0, appended_dim=2**15, restart=0.5)
-
     def to_dict(self) -> dict[str, dict[str, Any]]:
         """Plain nested dictionaries, ready for JSON."""
         return dataclasses.asdict(self)
@@ -203,9 +190,10 @@ def _owner(name: str) -> tuple[str, Any]:
     raise InputError(f"unknown setting {name!r}{hint}")
 
 
+# `best`: predict what is hidden, in closed form. `fast`: fewer columns, one split, no link tokens.
 # `paper`: section 4 of the paper. What it leaves out and is added here is listed in docs/research.md.
-# `best`: the best validation accuracy so far; half a minute of training, whatever the size of the graph.
-# `fast`: a smaller encoder and fewer walks, at a twentieth of the cost.
+_BEST = Config().replace(feature_dim=256)
+_FAST = _BEST.replace(feature_dim=128, hidden_splits=1, half_dim=64, link_dim=0, restart_steps=16)
 _PAPER = Config().replace(
     features="doc2vec",
     walk_length=8,
@@ -230,11 +218,8 @@ _PAPER = Config().replace(
     fresh_walks=False,
     num_inference_walks=8,
 )
-_BEST = Config().replace(feature_dim=256, epochs=4, steps_per_epoch=25, num_inference_walks=32)
-_FAST = _BEST.replace(num_layers=1, ff_dim=128, batch_size=128, epochs=2)
 DEFAULT_RECIPE = "best"
-RECIPES: dict[str, Config] = {"paper": _PAPER, "fast": _FAST, "best": _BEST}
-DEFAULT_RECIPE = "best"
+RECIPES: dict[str, Config] = {"best": _BEST, "fast": _FAST, "paper": _PAPER}
 
 
 def recipe_config(name: str) -> Config:

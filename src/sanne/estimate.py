@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,20 +13,22 @@ import torch
 from sanne.config import Config
 from sanne.device import peak_memory, torch_threads
 from sanne.features.base import FeatureMap
-from sanne.features.choose import fit_transform_features
 from sanne.graph.graph import FloatArray, Graph
 from sanne.infer.embed import embed
-from sanne.infer.read import WALKS_AT_ONCE
+from sanne.infer.read import reads_whole
 from sanne.model.artifact import Artifact
-from sanne.model.model import WalkModel
+from sanne.model.hidden import DEFAULT_DIM, FITTED
+from sanne.model.kinds import model_kind
+from sanne.model.model import Model
+from sanne.model.walk_model import WALKS_AT_ONCE, WalkModel
 from sanne.train.distributed import Processes
-from sanne.train.fit import AXES_SAMPLE
 from sanne.train.loop import make_optimisers, training_step
 from sanne.vectors.parquet import ROW_GROUP
 from sanne.walks.batches import WalkStream
 
 _PROBE_NODES = 20_000  # features are tried on so many nodes
 _PROBE_TRAINING = 6  # steps
+_PROBE_LEARNING = 1000, 4000  # nodes
 _PROBE_EMBEDDED, _PROBE_ROUNDS = 256, 5  # nodes, and how often: the median counts
 _LIBRARIES = 200 * 2**20  # bytes that torch, numba and pyarrow take on the way
 
@@ -50,22 +53,25 @@ class Estimate:
 def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
     """Time every stage of a fit on a part of the work, and scale it up."""
     before = peak_memory()
-    feature_map, feature_seconds = _probe_features(graph, config, seed)
-    config = config.resolve_auto(has_attributes=feature_map.reads != "nothing")
-    features = np.random.default_rng(seed).standard_normal((graph.num_nodes, feature_map.width), np.float32)
-    model = WalkModel(config, width=feature_map.width, num_nodes=graph.num_nodes, seed=seed)
-    adjacency = graph.adjacency(config.walks.direction)
-    stages = {"features": feature_seconds, **model.objective.probe(adjacency, features)}
-    stages["training"] = _probe_training(graph, features, model, config, seed)
-    model.objective.finish()
-    artifact = Artifact(config, seed, feature_map, model, graph.num_nodes)
-    walked = graph.num_nodes
-    if model.objective.present_vectors() is not None:
-        walked = int(np.sum(np.diff(adjacency.indptr) == 0))
-    if model.reduced_dim:
-        walked += min(graph.num_nodes, AXES_SAMPLE)
-    stages["embedding"] = _probe_embedding(artifact, graph, walked)
-    return Estimate(stages, before + _bytes_of_fit(graph, model, feature_map.width))
+    kind = model_kind(config)
+    feature_map, feature_seconds = _probe_features(graph, kind, config, seed)
+    model = kind.empty(config, feature_map, graph.num_nodes, seed, None)
+    stages = {"features": feature_seconds}
+    if isinstance(model, WalkModel):
+        features = np.random.default_rng(seed).standard_normal((graph.num_nodes, feature_map.width), np.float32)
+        stages["training"] = _probe_training(graph, features, model, config, seed)
+        walked = graph.num_nodes
+        if model.present_vectors() is not None:
+            walked = int(np.sum(np.diff(graph.adjacency(config.walks.direction).indptr) == 0))
+        artifact = Artifact(config, seed, feature_map, model, graph.num_nodes)
+        stages["embedding"] = _probe_embedding(artifact, graph, walked)
+        return Estimate(stages, before + _bytes_of_training(graph, model, feature_map.width))
+    stages["learning"] = _probe_learning(graph, kind, config, seed)
+    fitted = min(graph.num_nodes, FITTED)
+    restarts = len(config.objective.restarts)
+    vectors = graph.num_nodes * (config.model.dim or DEFAULT_DIM)
+    tokens = 4 * fitted * (restarts * feature_map.width + 4 * DEFAULT_DIM)
+    return Estimate(stages, before + tokens + _bytes_of_embedding(graph, feature_map.width, restarts, vectors))
 
 
 def estimate_embedding(artifact: Artifact, graph: Graph, count: int) -> Estimate:
@@ -74,27 +80,44 @@ def estimate_embedding(artifact: Artifact, graph: Graph, count: int) -> Estimate
     part, scale = _part(graph)
     seconds = _seconds(lambda: artifact.feature_map.transform(part)) * scale
     stages = {"features": seconds, "embedding": _probe_embedding(artifact, graph, count)}
-    held = _bytes_of_embedding(graph, artifact.model, artifact.feature_map.width, min(count, ROW_GROUP))
+    vectors = min(count, ROW_GROUP) * artifact.model.vector_dim
+    held = _bytes_of_embedding(graph, artifact.feature_map.width, len(artifact.config.objective.restarts), vectors)
     return Estimate(stages, before + held + 4 * len(graph.indices))  # where the graph is mapped, what walks read of it
 
 
-def _probe_features(graph: Graph, config: Config, seed: int) -> tuple[FeatureMap, float]:
+def _probe_features(graph: Graph, kind: type[Model], config: Config, seed: int) -> tuple[FeatureMap, float]:
     part, scale = _part(graph)
     started = time.perf_counter()
-    feature_map, _ = fit_transform_features(part, config.features, seed)
+    feature_map, _ = kind.fit_features(part, part, config, seed)
     return feature_map, (time.perf_counter() - started) * scale
 
 
-def _part(graph: Graph) -> tuple[Graph, float]:
+def _part(graph: Graph, most: int = 0) -> tuple[Graph, float]:
     """A connected piece of a large graph, and how many times larger the whole is."""
-    if graph.num_nodes <= _PROBE_NODES:
+    most = most or _PROBE_NODES
+    if graph.num_nodes <= most:
         return graph, 1.0
     adjacency = graph.adjacency()
-    start = int(np.argmax(np.diff(adjacency.indptr[: _PROBE_NODES + 1])))
-    reached = csgraph.breadth_first_order(adjacency.to_scipy(), start, return_predecessors=False)[:_PROBE_NODES]
-    others = np.setdiff1d(np.arange(_PROBE_NODES), reached)  # where the piece is small, nodes from anywhere fill up
-    nodes = np.concatenate([reached, others])[:_PROBE_NODES]
+    start = int(np.argmax(np.diff(adjacency.indptr[: most + 1])))
+    reached = csgraph.breadth_first_order(adjacency.to_scipy(), start, return_predecessors=False)[:most]
+    others = np.setdiff1d(np.arange(most), reached)  # where the piece is small, nodes from anywhere fill up
+    nodes = np.concatenate([reached, others])[:most]
     return graph.subgraph(np.sort(nodes)), graph.num_nodes / len(nodes)
+
+
+def _probe_learning(graph: Graph, kind: type[Model], config: Config, seed: int) -> float:
+    """Learn from two pieces of the graph: what takes longer on the larger one grows with the number of nodes."""
+    sizes, seconds = [], []
+    for most in _PROBE_LEARNING:
+        part, _ = _part(graph, most)
+        feature_map, rows = kind.fit_features(part, part, config, seed)
+        model = kind.empty(config, feature_map, part.num_nodes, seed, None)
+        seconds.append(_seconds(partial(model.learn, part.adjacency(), rows)))
+        sizes.append(part.num_nodes)
+    if sizes[0] == sizes[1]:
+        return min(seconds)
+    slope = max(0.0, (seconds[1] - seconds[0]) / (sizes[1] - sizes[0]))
+    return seconds[1] + slope * (graph.num_nodes - sizes[1])
 
 
 def _probe_training(graph: Graph, features: FloatArray, model: WalkModel, config: Config, seed: int) -> float:
@@ -113,6 +136,10 @@ def _probe_training(graph: Graph, features: FloatArray, model: WalkModel, config
 
 
 def _probe_embedding(artifact: Artifact, graph: Graph, count: int) -> float:
+    if artifact.model.reads_whole and reads_whole(count, graph):
+        part, scale = _part(graph)
+        rows = artifact.feature_map.transform(part)
+        return _seconds(lambda: artifact.model.read_whole(part.adjacency(), rows)) * scale
     nodes = np.random.default_rng(0).permutation(graph.num_nodes)[: min(_PROBE_EMBEDDED, count)]
     if len(nodes) == 0:
         return 0.0
@@ -122,24 +149,20 @@ def _probe_embedding(artifact: Artifact, graph: Graph, count: int) -> float:
     return float(np.median(seconds)) * count / len(nodes)
 
 
-def _bytes_of_fit(graph: Graph, model: WalkModel, width: int) -> int:
-    """Beyond the graph: the largest of what features, the objective's preparation, and training with embedding hold."""
+def _bytes_of_training(graph: Graph, model: WalkModel, width: int) -> int:
+    """Beyond the graph: the larger of what features hold, and training with embedding."""
     rows = 4 * graph.num_nodes * width
-    preparation = model.objective.preparation_bytes(graph.num_nodes, len(graph.indices), width)
     table = model.objective.sparse_table()
     table_bytes = 0 if table is None else 4 * table.nbytes  # with its gradient and two moments
-    return max(
-        _LIBRARIES + 5 * rows,
-        _LIBRARIES + preparation,
-        rows + table_bytes + _bytes_of_embedding(graph, model, width, graph.num_nodes),
-    )
-
-
-def _bytes_of_embedding(graph: Graph, model: WalkModel, width: int, held: int) -> int:
-    """Features of all nodes, the vectors of `held` ones, and one part of walks on its way through the encoder."""
     config = model.encoder.config
-    working = _LIBRARIES + 4 * WALKS_AT_ONCE * len(model.encoder.positions) * (8 * config.encoder_dim + config.ff_dim)
-    return 4 * graph.num_nodes * width + 4 * held * model.vector_dim + working
+    working = 4 * WALKS_AT_ONCE * len(model.encoder.positions) * (8 * config.encoder_dim + config.ff_dim)
+    held = 2 * rows + table_bytes + working + 4 * graph.num_nodes * model.vector_dim
+    return _LIBRARIES + max(5 * rows, held)
+
+
+def _bytes_of_embedding(graph: Graph, width: int, restarts: int, vectors: int) -> int:
+    """Features of all nodes, one view of them at each restart, and the vectors."""
+    return _LIBRARIES + 4 * graph.num_nodes * width * 2 + 4 * graph.num_nodes * restarts * min(width, 256) + 4 * vectors
 
 
 def _seconds(work: Callable[[], object]) -> float:

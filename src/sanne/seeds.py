@@ -57,6 +57,10 @@ PURPOSES = {
     "plot": 11,
     "mean_assignment": 12,
     "axes": 13,
+    "links": 14,
+    "halves": 15,
+    "left_out": 16,
+    "fitted": 17,
 }
 
 

@@ -11,7 +11,7 @@ from sanne.config import Config
 from sanne.device import one_blas_thread, torch_threads
 from sanne.graph.graph import FloatArray, Graph
 from sanne.model.distil import ClusterDistillation, Teacher, restart_weights
-from sanne.model.model import WalkModel
+from sanne.model.walk_model import WalkModel
 from sanne.model.objective import visit_weights
 from sanne.model.teacher import cluster_centres, smooth
 from sanne.vectors.normalise import unit

@@ -11,7 +11,7 @@ from sanne.errors import InputError
 from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
 from sanne.model.artifact import Artifact
-from sanne.model.model import WalkModel
+from sanne.model.walk_model import WalkModel
 from sanne.train.fit import fit_model
 
 

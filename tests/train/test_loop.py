@@ -15,7 +15,7 @@ from sanne.config import Config
 from sanne.device import choose_device, torch_threads
 from sanne.errors import InputError, SanneError
 from sanne.model.distil import ClusterDistillation
-from sanne.model.model import WalkModel
+from sanne.model.walk_model import WalkModel
 from sanne.train.checkpoint import Progress, checksum
 from sanne.train.loop import Run, make_optimisers, set_learning_rates, train
 

@@ -12,7 +12,7 @@ from sanne.features.choose import fit_features
 from sanne.infer.embed import embed
 from sanne.infer.read import WALKS_AT_ONCE
 from sanne.model.artifact import Artifact
-from sanne.model.model import WalkModel
+from sanne.model.walk_model import WalkModel
 from sanne_lab.bench.graphs import featured_graph
 from sanne_lab.bench.machine import describe_machine, describe_versions
 from sanne_lab.bench.products import bare_products, forward_shapes

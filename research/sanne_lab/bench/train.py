@@ -11,7 +11,7 @@ from sanne.config import Config, recipe_config
 from sanne.device import torch_threads
 from sanne.features.choose import fit_transform_features
 from sanne.graph.graph import Graph
-from sanne.model.model import WalkModel
+from sanne.model.walk_model import WalkModel
 from sanne.train.distributed import Processes
 from sanne.train.loop import make_optimisers, training_step
 from sanne.walks.batches import WalkStream

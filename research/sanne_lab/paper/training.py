@@ -16,7 +16,7 @@ from sanne.evaluate.node_classification import SplitScore, predict_arrays
 from sanne.files.atomic import replaced_file
 from sanne.graph.graph import FloatArray
 from sanne.model.encoder import WalkEncoder
-from sanne.model.model import WalkModel
+from sanne.model.walk_model import WalkModel
 from sanne.model.neighbours import NeighbourSoftmax
 from sanne.seeds import derived_seed, numpy_stream
 from sanne.train.distributed import Processes

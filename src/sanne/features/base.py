@@ -20,7 +20,22 @@ class FeatureMap(ABC):
     name: str  # a value of the setting `features`, and what the model folder calls it
     width: int
     reads: Reads
+    directional: bool = False  # whether only the direction of a vector counts, as with words
     costly: bool = False  # whether vectors are worth keeping; only for maps where a node's does not depend on others
+
+    @property
+    def link_columns(self) -> slice:
+        """Which numbers of a vector depend on the node's links; the others only on the node itself."""
+        return slice(0, 0)
+
+    @property
+    def reads_links(self) -> bool:
+        """Whether some number of a vector depends on the node's links."""
+        return self.link_columns.stop > self.link_columns.start
+
+    def transform_links(self, graph: Graph, nodes: IntArray) -> FloatArray:
+        """The numbers of `link_columns` for some nodes, from their links alone."""
+        raise NotImplementedError
 
     @property
     def reads_text(self) -> bool:
@@ -45,6 +60,20 @@ class FeatureMap(ABC):
         """A fitted map and the vectors of the graph's nodes."""
         fitted = cls.fit(graph, config, seed)
         return fitted, fitted.transform(graph)
+
+    @classmethod
+    def fit_columns(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, Any]:
+        """A fitted map and the `columns` of the graph's nodes."""
+        return cls.fit_transform(graph, config, seed)
+
+    def columns(self, graph: Graph, nodes: IntArray | None = None) -> Any:
+        """What nodes have before it is reduced to `width` numbers, (count, columns), sparse or dense."""
+        return self.transform(graph, nodes)
+
+    def reduced(self, columns: Any) -> FloatArray:
+        """The vectors of nodes from what `columns` gave."""
+        vectors: FloatArray = columns
+        return vectors
 
     @abstractmethod
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:

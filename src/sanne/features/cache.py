@@ -36,6 +36,13 @@ class CachedFeatures(FeatureMap):
             rows = self.keep(graph, self._map.transform(graph))
         return rows if nodes is None else rows[nodes]
 
+    @property
+    def link_columns(self) -> slice:
+        return self._map.link_columns
+
+    def transform_links(self, graph: Graph, nodes: IntArray) -> FloatArray:
+        return self._map.transform_links(graph, nodes)
+
     def rows_stay_on_disk(self, graph: Graph) -> bool:
         return self._map.rows_stay_on_disk(graph)
 

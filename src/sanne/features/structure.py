@@ -16,7 +16,8 @@ import scipy.sparse as sp
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
 from sanne.features.base import FeatureMap, register_features
-from sanne.features.text import check_components, checked_factor, fit_components, project
+from sanne.features.links import as_arrow
+from sanne.features.text import check_components, checked_factor, fit_components, project, weigh
 from sanne.features.walk_profile import WalkProfile
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.ids import match_ids
@@ -40,7 +41,7 @@ class StructureMap(FeatureMap):
         check_components(idf, components, known_ids)
         if walks.num_known != len(known_ids):
             raise InputError(f"{len(known_ids)} known nodes but walk profiles over {walks.num_known}")
-        self._known = _as_arrow(known_ids)
+        self._known = as_arrow(known_ids)
         self._idf = idf  # (known nodes,)
         self._components = components  # (known nodes, width of the first view)
         self._walks = walks
@@ -57,11 +58,18 @@ class StructureMap(FeatureMap):
         walks = WalkProfile.fit(links, half.feature_dim, seed)
         return cls(known, idf, components, walks, config.feature_scale)
 
+    @property
+    def link_columns(self) -> slice:
+        return slice(0, self.width)
+
+    def transform_links(self, graph: Graph, nodes: IntArray) -> FloatArray:
+        return self.transform(graph, nodes)
+
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
         links, known = _links(graph, nodes), _to_known(graph, self._known)
         words = (_with_itself(links, nodes) @ known).tocsr()
         share = self._scale * 0.5**0.5
-        near = project(words, self._idf, self._components, share)
+        near = project(weigh(words, self._idf, True), self._components, share)
         return np.concatenate([near, np.float32(share) * self._walks.transform((links @ known).tocsr())], axis=1)
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
@@ -91,14 +99,6 @@ def _with_itself(links: Any, nodes: IntArray | None) -> Any:
     chosen = np.arange(links.shape[0]) if nodes is None else np.asarray(nodes)
     itself = sp.csr_matrix((np.ones(len(chosen), np.float32), (np.arange(len(chosen)), chosen)), links.shape)
     return links + itself
-
-
-def _as_arrow(ids: list[Any]) -> pa.Array:
-    """Ids as int64 or string."""
-    try:
-        return pa.array(ids, pa.int64() if ids and isinstance(ids[0], int) else pa.string())
-    except (pa.ArrowException, OverflowError, UnicodeError, TypeError):
-        raise InputError("the ids of known nodes are neither all integers nor all text") from None
 
 
 def _to_known(graph: Graph, known: pa.Array) -> Any:

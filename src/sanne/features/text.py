@@ -2,20 +2,22 @@
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.utils.extmath import randomized_svd
 
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
 from sanne.features.base import FeatureMap, register_features
 from sanne.features.numeric import check_finite
+from sanne.features.svd import components
 from sanne.graph.graph import FloatArray, Graph, IntArray
-from sanne.seeds import derived_seed
+from sanne.graph.sparse import multiply
+from sanne.seeds import numpy_stream
+from sanne.vectors.normalise import unit
 
 WORD = re.compile(r"(?u)\b\w\w+\b")  # runs of two or more letters, digits or underscores
 
@@ -24,6 +26,7 @@ class WordMap(FeatureMap):
     """What maps of words have in common: they read text, or a matrix of word counts, whichever fit found."""
 
     costly = True
+    directional = True
     _whole: bool  # False: the numbers only say which words are there
 
     def __init__(self, vocabulary: list[str] | None, num_words: int) -> None:
@@ -51,13 +54,16 @@ class WordMap(FeatureMap):
         return fitted, fitted._vectors(counts)
 
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
+        return self._vectors(self._counts(graph, nodes))
+
+    def _counts(self, graph: Graph, nodes: IntArray | None) -> Any:
         counts = word_counts(graph, nodes, self._counter)
         if counts.shape[1] != self._num_words:
             raise InputError(
                 f"the graph has {counts.shape[1]} feature columns but the model was fitted on {self._num_words}; "
                 "give the columns that fit read, in the same order"
             )
-        return self._vectors(counts)
+        return counts
 
     @classmethod
     @abstractmethod
@@ -91,8 +97,20 @@ class TfidfSVD(WordMap):
         idf, components = fit_components(counts, config, seed, whole)
         return cls(idf, components, vocabulary, config.feature_scale, whole)
 
+    @classmethod
+    def fit_columns(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, Any]:
+        vocabulary, counts = fit_word_counts(graph, config.max_words)
+        fitted = cls._fit(config, seed, vocabulary, counts)
+        return fitted, weigh(counts, fitted._idf, fitted._whole)
+
+    def columns(self, graph: Graph, nodes: IntArray | None = None) -> Any:
+        return weigh(self._counts(graph, nodes), self._idf, self._whole)
+
+    def reduced(self, columns: Any) -> FloatArray:
+        return project(columns, self._components, self._scale)
+
     def _vectors(self, counts: Any) -> FloatArray:
-        return project(counts, self._idf, self._components, self._scale, self._whole)
+        return self.reduced(weigh(counts, self._idf, self._whole))
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
         description = {"vocabulary": self._vocabulary, "feature_scale": self._scale, "whole": self._whole}
@@ -170,11 +188,7 @@ def fit_components(counts: Any, config: FeatureConfig, seed: int, whole: bool = 
     frequency = np.bincount(counts.indices, minlength=counts.shape[1])
     idf = (np.log((1 + documents) / (1 + frequency)) + 1.0) ** config.idf_power
     weighted = weigh(counts, idf.astype(np.float32), whole)
-    rank = min(config.feature_dim, *weighted.shape)
-    _, _, rows = randomized_svd(
-        weighted, rank, n_oversamples=32, n_iter=6, random_state=derived_seed(seed, "features") % 2**32
-    )
-    return idf.astype(np.float32), np.ascontiguousarray(rows.T, dtype=np.float32)
+    return idf.astype(np.float32), components(weighted, config.feature_dim, numpy_stream(seed, "features"))
 
 
 def check_components(idf: FloatArray, components: FloatArray, words: list[Any] | None) -> None:
@@ -204,14 +218,6 @@ def weigh(counts: Any, idf: FloatArray, whole: bool) -> Any:
     return sp.csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
 
 
-def project(counts: Any, idf: FloatArray, components: FloatArray, scale: float, whole: bool = True) -> FloatArray:
-    """Dense vectors of length `scale` for rows of counts; a row without known words gives zeros."""
-    vectors = np.concatenate([part @ components for part in _row_blocks(weigh(counts, idf, whole))])
-    length = np.linalg.norm(vectors, axis=1, keepdims=True)
-    result: FloatArray = (vectors * (scale / np.maximum(length, 1e-12))).astype(np.float32)
-    return result
-
-
-def _row_blocks(matrix: Any, size: int = 65_536) -> Iterator[Any]:
-    for first in range(0, max(matrix.shape[0], 1), size):
-        yield matrix[first : first + size]
+def project(columns: Any, components: FloatArray, scale: float) -> FloatArray:
+    """Dense vectors of length `scale` for rows of TF-IDF; a row without known words gives zeros."""
+    return np.float32(scale) * unit(multiply(columns, components))

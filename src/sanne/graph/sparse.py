@@ -1,14 +1,19 @@
-"""Sparse matrices from files: what their parts say must hold before compiled code follows it."""
+"""Sparse matrices: those from files are checked before compiled code follows them, and products use all cores."""
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from sanne.device import available_cores
 from sanne.errors import InputError
+from sanne.seeds import kernel
 
 _ALWAYS_ALLOWED = 2**20  # columns
+_ROWS_A_THREAD = 256  # with fewer, a second thread costs more than it gives
 _A_VALUE = 16  # columns beyond those, for each stored value
 
 
@@ -37,3 +42,38 @@ def checked_sparse(data: npt.NDArray[Any], indices: npt.NDArray[Any], indptr: np
 
 def _as(values: npt.NDArray[Any], kind: Any) -> npt.NDArray[Any]:
     return values if values.dtype == kind else values.astype(kind)
+
+
+def multiply(matrix: Any, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """A matrix times dense rows (columns, width); a sparse one by all cores, each row summed in order."""
+    if not sp.issparse(matrix):
+        dense: npt.NDArray[np.float32] = np.asarray(matrix @ rows, np.float32)
+        return dense
+    rows = np.ascontiguousarray(rows, np.float32)
+    result = np.empty((matrix.shape[0], rows.shape[1]), np.float32)
+    arrays = (matrix.indptr, matrix.indices, matrix.data.astype(np.float32, copy=False), rows, result)
+    in_parts(lambda first, last: _multiply(*arrays, first, last), matrix.indptr)
+    return result
+
+
+def in_parts(work: Callable[[int, int], object], indptr: npt.NDArray[Any]) -> None:
+    """Call `work(first, last)` on ranges of rows with about as many stored values each, one for each core."""
+    effort = np.asarray(indptr[1:], np.int64) + np.arange(1, len(indptr))
+    count = min(available_cores(), max(1, len(effort) // _ROWS_A_THREAD))
+    if count == 1:
+        work(0, len(effort))
+        return
+    cuts = [0, *np.searchsorted(effort, np.linspace(0, effort[-1], count + 1)[1:-1]).tolist(), len(effort)]
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(work, cuts[:-1], cuts[1:]))
+
+
+@kernel
+def _multiply(indptr: Any, indices: Any, data: Any, rows: Any, result: Any, first: int, last: int) -> None:
+    for i in range(first, last):
+        total = result[i]
+        total[:] = 0
+        for position in range(indptr[i], indptr[i + 1]):
+            value, row = data[position], rows[indices[position]]
+            for c in range(total.size):
+                total[c] += value * row[c]

@@ -26,8 +26,8 @@ def embed(
 ) -> Embedding:
     """Embed nodes of a graph by their ids (all nodes by default).
 
-    A node's vector is the mean over `num_inference_walks` walks from it; it does not depend on which other nodes
-    are asked for. `explain` lists so many nodes that contributed to each vector.
+    A node's vector does not depend on which other nodes are asked for, but for what walks see of places where hardly
+    any of them goes. `explain` lists so many nodes that contributed to each vector.
     """
     chosen = _chosen(graph, nodes)
     vectors = np.empty((len(chosen), artifact.model.vector_dim), np.float32)
@@ -76,8 +76,9 @@ def _embed_parts(
             explanation: list[Explanation] = []
             for start in range(0, len(nodes), reader.nodes_at_once):
                 rows = slice(start, start + reader.nodes_at_once)
-                vectors[rows], spread[rows], contributions = reader.read(nodes[rows], explain)
-                for named, shares in contributions:
+                reading = reader.read(nodes[rows], explain)
+                vectors[rows], spread[rows] = reading.vectors, reading.uncertainty
+                for named, shares in reading.contributions:
                     explanation.append(list(zip(graph.node_ids[named].tolist(), shares.tolist(), strict=True)))
                 bar.update(len(nodes[rows]))
             _check_finite(graph, nodes, vectors)
@@ -97,11 +98,12 @@ def embed_present(artifact: Artifact, graph: Graph, *, progress: bool | None = N
     With the paper's objective and `present_vectors="table"` they are the trained output vectors, which have no
     spread. Nodes without edges are read from walks even then: their output vectors were never trained.
     """
-    vectors = artifact.model.objective.present_vectors()
+    vectors = artifact.model.present_vectors()
     if vectors is None:
         return embed(artifact, graph, progress=progress)
-    spread = np.full(graph.num_nodes, np.nan, np.float32)
+    uncertainty = artifact.model.uncertainty(vectors)
     isolated = np.flatnonzero(np.diff(graph.adjacency(artifact.config.walks.direction).indptr) == 0)
-    walked = embed(artifact, graph, graph.node_ids[isolated], progress=progress)
-    vectors[isolated], spread[isolated] = walked.vectors, walked.spread
-    return Embedding(np.asarray(graph.node_ids), vectors, spread)
+    if artifact.model.untrained_if_isolated and len(isolated):
+        read = embed(artifact, graph, graph.node_ids[isolated], progress=progress)
+        vectors[isolated], uncertainty[isolated] = read.vectors, read.spread
+    return Embedding(np.asarray(graph.node_ids), vectors, uncertainty)

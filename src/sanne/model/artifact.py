@@ -21,11 +21,11 @@ from sanne.errors import InputError, ModelFolderError
 from sanne.features.base import FeatureMap
 from sanne.features.choose import restore_features
 from sanne.files.atomic import check_target, read_unreplaced
-from sanne.model.model import WalkModel
-from sanne.model.objective import objective_kind
+from sanne.model.kinds import model_kind
+from sanne.model.model import Model
 from sanne.model.safe_files import Shapes, check_shapes, digest_of, read_tensors, require_regular, tensor_shapes, under
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 VECTORS = "vectors.parquet"  # the vectors of the training nodes, written by the estimator
 _FILES = ("model.safetensors", "features.json", VECTORS)
 _LARGEST_CONFIG = 64 * 2**20  # bytes
@@ -38,7 +38,7 @@ class Artifact:
     config: Config
     seed: int
     feature_map: FeatureMap
-    model: WalkModel
+    model: Model
     num_nodes: int  # of the training graph
     record: dict[str, Any] = field(default_factory=dict)  # recipe, data, losses, seconds, versions: for the card
     sha256: dict[str, str] = field(default_factory=dict)  # of the files that it was read from
@@ -152,18 +152,15 @@ def _read_header(place: Path, *, older: bool = False) -> dict[str, Any]:
     return header
 
 
-def _model_of_shapes(header: dict[str, Any], config: Config, features: Any, shapes: Shapes) -> WalkModel:
-    """An untrained model for tensors of exactly these shapes; raises an error before any of them is read."""
+def _model_of_shapes(header: dict[str, Any], config: Config, features: Any, shapes: Shapes) -> Model:
+    """An empty model for tensors of exactly these shapes; raises an error before any of them is read."""
     stand_ins = {name: np.broadcast_to(np.float32(0), shape) for name, shape in under("features/", shapes).items()}
     feature_map = restore_features(features["name"], features["state"], stand_ins)
-    _check_sizes(config, under("model/", shapes), feature_map.width, header["num_nodes"])
-    model = WalkModel(config, width=feature_map.width, num_nodes=header["num_nodes"], seed=header["seed"])
+    kind = model_kind(config)
+    model = kind.empty(config, feature_map, header["num_nodes"], header["seed"], under("model/", shapes))
     expected = {f"features/{name}": array.shape for name, array in feature_map.state()[1].items()}
     expected |= {f"model/{name}": tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    if model.reduced_dim:
-        expected["model/axes"] = (model.objective.vector_dim, model.reduced_dim)
     check_shapes(shapes, expected)
-    model.allocate_axes()
     return model
 
 
@@ -174,22 +171,6 @@ def _damage_reported(path: Path) -> Iterator[None]:
         yield
     except (SafetensorError, ValueError, OSError) as error:
         raise ModelFolderError(f"{path}: damaged ({error}): fit again") from None
-
-
-def _check_sizes(config: Config, shapes: Shapes, width: int, num_nodes: int) -> None:
-    """Check the sizes of the largest tensors against the settings, before allocating memory for such a model."""
-    dim, last = config.model.encoder_dim, f"encoder.layers.{config.model.num_layers - 1}"
-    expected: dict[str, tuple[int, ...]] = {}
-    if config.model.attention:
-        expected[f"{last}.attention.combine.weight"] = (dim, dim)
-    if config.model.feed_forward:
-        expected[f"{last}.feed_forward.0.weight"] = (config.model.ff_dim, dim)
-    parts = objective_kind(config).expected_shapes(config, width, num_nodes)
-    expected |= {f"objective.{name}": shape for name, shape in parts.items()}
-    for name, shape in expected.items():
-        if shapes.get(name) != shape:
-            found = f"has shape {shapes[name]}" if name in shapes else "is missing"
-            raise InputError(f"{name} {found}, where the settings give {shape}")
 
 
 def _check_regular(path: Path, *, optional: bool = False) -> None:

@@ -1,76 +1,90 @@
-"""SANNE: the walk encoder joined with its objective."""
+"""What a model is, whatever it learns: nodes of a graph in, vectors out."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
 
 import numpy as np
-import torch
-from torch import Tensor, nn
+import numpy.typing as npt
+from torch import nn
 
-import sanne.model.distil
-import sanne.model.neighbours  # noqa: F401 (both register their objective)
 from sanne.config import Config
-from sanne.errors import InputError
-from sanne.graph.graph import FloatArray
-from sanne.model.encoder import WalkEncoder
-from sanne.model.objective import Objective, objective_kind
-from sanne.seeds import derived_seed
-from sanne.walks.batches import Batch
+from sanne.features.base import FeatureMap
+from sanne.graph.graph import Adjacency, FloatArray, Graph, IntArray
+from sanne.model.safe_files import Shapes
+from sanne.walks.diffusion import Surroundings
+
+Contribution = tuple[IntArray, npt.NDArray[np.float64]]  # nodes that a vector drew on and their shares, largest first
 
 
-class WalkModel(nn.Module):
-    """Walks of features in; a loss for training, or a vector per walk, out."""
+class Asked(Protocol):
+    """Nodes to be read, in a graph that may be changing; nodes are known by their numbers in it."""
 
-    encoder: WalkEncoder
-    objective: Objective
-    axes: Tensor | None  # (size that the objective gives, dim), orthonormal columns; set after training
+    count: int
 
-    def __init__(self, config: Config, *, width: int, num_nodes: int, seed: int) -> None:
-        super().__init__()
-        kind = objective_kind(config)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(derived_seed(seed, "initialise"))
-            self.encoder = WalkEncoder(config.model, width, config.walks.walk_length)
-            self.objective = kind(config, width=width, num_nodes=num_nodes, seed=seed)
-        self.register_buffer("axes", None)
-        self.reduced_dim = config.model.dim if kind.reducible else 0  # 0: vectors stay as the objective makes them
-        if self.reduced_dim > self.objective.vector_dim:
-            raise InputError(
-                f"dim ({self.reduced_dim}) is larger than the vectors of this model ({self.objective.vector_dim} "
-                "numbers): choose a smaller one, or 0 to keep them as they are"
-            )
+    def walks(self, num_walks: int) -> IntArray:
+        """`num_walks` walks from each node asked for, (count * num_walks, walk_length)."""
 
-    @property
-    def vector_dim(self) -> int:
-        return self.objective.vector_dim if self.axes is None else self.axes.shape[1]
+    def along(self, walks: IntArray) -> FloatArray:
+        """Features along these walks, (walks, walk_length, width)."""
 
-    def fit_axes(self, vectors: FloatArray) -> None:
-        """Reduce vectors to `reduced_dim` from now on, by the principal axes of these.
+    def around(self, place: int, restarts: tuple[float, ...], steps: int) -> tuple[Surroundings, FloatArray]:
+        """Where endless many walks of one of the nodes asked for go, and the features of what they visit."""
 
-        The axes go through the origin, so that dot products and cosines stay as near as possible to what they were.
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """Vectors (count, dim), how uncertain they are (count,), and the nodes that they drew on if that was wanted."""
+
+    vectors: FloatArray
+    uncertainty: FloatArray
+    contributions: list[Contribution]
+
+
+class Model(nn.Module):
+    """Base class. Training, the model folder, inference and server call these methods and never ask for the class."""
+
+    vector_dim: int
+    nodes_at_once: int  # how many it reads at a time
+    reads_whole: bool = False  # whether `read_whole` gives vectors
+    untrained_if_isolated: bool = False  # whether the present vectors of nodes without links say nothing
+
+    @classmethod
+    @abstractmethod
+    def fit_features(
+        cls, graph: Graph, features_from: Graph, config: Config, seed: int
+    ) -> tuple[FeatureMap, FloatArray]:
+        """The features that the model reads: a map fitted on `features_from`, and the rows of `graph`."""
+
+    @classmethod
+    @abstractmethod
+    def empty(cls, config: Config, feature_map: FeatureMap, num_nodes: int, seed: int, shapes: Shapes | None) -> Self:
+        """A model to be fitted, or filled with tensors of these shapes from a file: a LookupError, ValueError or
+        InputError if they cannot be those of such a model, before memory is taken for them.
         """
-        rows = vectors.astype(np.float64)
-        _, columns = np.linalg.eigh(rows.T @ rows)
-        axes = columns[:, ::-1][:, : self.reduced_dim]
-        largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None], axis=0)
-        signed = np.ascontiguousarray(axes * np.sign(largest), np.float32)  # eigh leaves the signs open
-        self.axes = torch.from_numpy(signed).to(next(self.parameters()).device)
 
-    def allocate_axes(self) -> None:
-        """Make room for the axes of a model that is to be read from a file."""
-        if self.reduced_dim:
-            self.axes = torch.zeros(self.objective.vector_dim, self.reduced_dim)
+    @abstractmethod
+    def read(self, asked: Asked, explain: int = 0) -> Reading:
+        """Vectors of some nodes; with `explain`, so many nodes that each drew on."""
 
-    def loss(self, features: Tensor, batch: Batch) -> Tensor:
-        """The loss of a batch of walks, `features` (B, N, width)."""
-        return self.objective.loss(self.encoder, features, batch)
+    def read_whole(self, adjacency: Adjacency, features: FloatArray) -> FloatArray:
+        """Vectors of all nodes of a graph at once."""
+        raise NotImplementedError
 
-    def forward(self, features: Tensor, degrees: Tensor) -> Tensor:
-        """A vector per walk, (B, vector_dim), from features (B, N, width) and the degrees of the starts, (B,)."""
-        vectors = self.objective.read(self.encoder, features, degrees)
-        return vectors if self.axes is None else vectors @ self.axes
+    def learn(self, adjacency: Adjacency, features: FloatArray) -> dict[str, Any]:
+        """Fit a model that needs no training on walks; returns what was chosen, for the record."""
+        raise NotImplementedError
 
-    def uncertainty(self, vectors: FloatArray) -> FloatArray | None:
-        """How undecided vectors are, (nodes,), from 0 to below 1; None if the objective cannot tell."""
-        return self.objective.uncertainty(vectors if self.axes is None else vectors @ self.axes.cpu().numpy().T)
+    def present_vectors(self) -> FloatArray | None:
+        """The vectors of the training nodes, where training has made them; None: they are read like others."""
+        return None
 
-    def position_shares(self, features: Tensor) -> Tensor:
-        """How much of a walk's vector came from each of its positions, (B, N); rows sum to one."""
-        return self.objective.position_shares(self.encoder, features)
+    @abstractmethod
+    def uncertainty(self, vectors: FloatArray) -> FloatArray:
+        """How undecided vectors are, (nodes,), from 0 to below 1; not a number if the model cannot tell."""
+
+
+def largest_shares(nodes: IntArray, shares: npt.NDArray[np.float64], count: int) -> Contribution:
+    """The nodes with the largest shares."""
+    largest = np.argsort(-shares, kind="stable")[:count]
+    return nodes[largest], shares[largest]

@@ -10,8 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sanne.config import Config
-from sanne.errors import InputError
-from sanne.graph.graph import Adjacency, FloatArray, IntArray
+from sanne.graph.graph import FloatArray, IntArray
 from sanne.model.encoder import WalkEncoder
 from sanne.model.objective import Objective, register_objective
 from sanne.model.safe_files import Shapes
@@ -26,7 +25,6 @@ class NeighbourSoftmax(Objective):
     """Holds the output vectors o_v of all nodes (V, d) and scores them against walk vectors."""
 
     name = "neighbours"
-    reducible = False  # the table is what is trained
 
     def __init__(self, config: Config, *, width: int, num_nodes: int, seed: int) -> None:
         super().__init__(config, width=width, num_nodes=num_nodes, seed=seed)
@@ -38,16 +36,6 @@ class NeighbourSoftmax(Objective):
         self._missed: Tensor | None = None
 
     @classmethod
-    def check(cls, config: Config) -> None:
-        """A vector has the width of the encoder."""
-        dim, width = config.model.dim, config.model.encoder_dim
-        if dim not in (0, width):
-            raise InputError(
-                f"with objective='neighbours' vectors have the encoder's width, so dim ({dim}) must equal encoder_dim "
-                f"({width}): set both, or leave dim at 0"
-            )
-
-    @classmethod
     def expected_shapes(cls, config: Config, width: int, num_nodes: int) -> Shapes:
         """The table."""
         return {"table": (num_nodes, config.model.encoder_dim)}
@@ -55,10 +43,6 @@ class NeighbourSoftmax(Objective):
     def sparse_table(self) -> nn.Parameter:
         """The table: a step touches few of its rows."""
         return self.table
-
-    def probe(self, adjacency: Adjacency, features: FloatArray) -> dict[str, float]:
-        """There is nothing to prepare."""
-        return {}
 
     def loss(self, encoder: WalkEncoder, features: Tensor, batch: Batch) -> Tensor:
         """Mean loss over all (position, target) pairs of a batch of walks; `features` is (B, N, width)."""
@@ -107,7 +91,7 @@ class NeighbourSoftmax(Objective):
             )
         return torch.from_numpy(chosen), tries
 
-    def read(self, encoder: WalkEncoder, features: Tensor, degrees: Tensor) -> Tensor:
+    def read(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
         """A vector per walk (B, dim): the output at the first position (Algorithm 2)."""
         first: Tensor = encoder(features)[:, 0]
         return first

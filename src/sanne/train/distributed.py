@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from sanne.errors import InputError, SanneError
-from sanne.model.model import WalkModel
+from sanne.model.walk_model import WalkModel
 from sanne.walks.batches import Batch
 
 logger = logging.getLogger(__name__)

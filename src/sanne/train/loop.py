@@ -17,7 +17,7 @@ from sanne.errors import InputError, SanneError
 from sanne.files.atomic import check_target, sweep
 from sanne.graph.graph import Adjacency, FloatArray
 from sanne.interrupts import raise_if_interrupted
-from sanne.model.model import WalkModel
+from sanne.model.walk_model import WalkModel
 from sanne.seeds import derived_seed
 from sanne.train.checkpoint import (
     Checkpoint,
@@ -69,8 +69,6 @@ def train(
     device = processes.place(choose_device(config.train.device))
     model.to(device)
     rows = torch.from_numpy(features).to(device)
-    objective = model.objective
-    objective.prepare(adjacency, features)
     stream = WalkStream(adjacency, config.walks, config.train, seed=seed, share=processes.rank, shares=processes.size)
     optimisers = make_optimisers(model, config.train)
     progress, best = Progress(), dict[str, Tensor]()
@@ -85,7 +83,7 @@ def train(
     if run.checkpoint and resume and run.checkpoint.exists():
         progress, best = _restore(model, optimisers, run.checkpoint, identity)
         logger.info("resuming after epoch %d", progress.epoch)
-    processes.require_agreement(identity, objective.prepared_digest(), progress.epoch)
+    processes.require_agreement(identity, progress.epoch)
 
     total = config.train.epochs * stream.steps_per_epoch
     bar = tqdm(
@@ -135,7 +133,6 @@ def train(
         logger.info("no better score for %d epochs: stopped", config.train.patience)
     if best:
         model.load_state_dict(best)
-    objective.finish()
     model.eval()
     return progress
 

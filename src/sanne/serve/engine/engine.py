@@ -13,10 +13,11 @@ import numpy as np
 from sanne.errors import FieldError, SanneError, UnknownNodeError
 from sanne.graph.graph import FloatArray, Graph
 from sanne.model.artifact import Artifact
+from sanne.model.model import Reading
 from sanne.seeds import derived_seed
 from sanne.serve.engine.checks import check_attributes, check_links, check_requests, stored_weight
 from sanne.serve.engine.ids import NodeIds, key_of, stream_key
-from sanne.serve.engine.reader import Guests, Reader, Reading, ReadRequest
+from sanne.serve.engine.reader import Guests, Reader, ReadRequest
 from sanne.serve.engine.state import Group, LiveState, TextChanges
 from sanne.serve.live.features import LiveFeatures, NewNode, NodeId, reads_of
 from sanne.serve.live.graph import LiveGraph, guest_arcs
@@ -179,7 +180,7 @@ class Engine:
                 own.callback(self._locked, self._state.remember(number))
                 self._state.apply([[_entry("replace", node)]])
             reading = self._reader.read([self._read_request(number)])
-            vector, spread = reading.vectors[0], float(reading.spread[0])
+            vector, spread = reading.vectors[0], float(reading.uncertainty[0])
             if not np.isfinite(vector).all():
                 raise FieldError("features", _TOO_LARGE)
             with self._lock:
@@ -240,7 +241,7 @@ class Engine:
             for first in range(0, len(waiting), _REFRESHED_AT_ONCE):
                 nodes = waiting[first : first + _REFRESHED_AT_ONCE]
                 reading = self._reader.read([self._read_request(node) for node in nodes])
-                rows = zip(nodes, reading.vectors, reading.spread.tolist(), strict=True)
+                rows = zip(nodes, reading.vectors, reading.uncertainty.tolist(), strict=True)
                 name = self._state.ids.name
                 self._commit([[Entry("vector", key_of(name(node)), vector=v, spread=s)] for node, v, s in rows])
             return len(waiting)
@@ -368,10 +369,10 @@ class Engine:
             if not np.isfinite(vector).all():
                 return FieldError(f"nodes[{i}].features", _TOO_LARGE)
             explanation = None
-            if contribution is not None:
+            if len(contribution[0]):
                 explanation = self._named(zip(*(part.tolist() for part in contribution), strict=True), group)
             name = self._state.ids.external_id(node.id)
-            answers.append(Answer(name, vector, float(reading.spread[row]), explanation))
+            answers.append(Answer(name, vector, float(reading.uncertainty[row]), explanation))
         return answers
 
     def _nearest(self, queries: FloatArray, k: int, leave_out: int = -1) -> list[Found]:

@@ -1,21 +1,17 @@
-"""Walks over the live graph, read by the model: the nodes of many requests together."""
+"""Nodes of the live graph, read by the model: those of many requests together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
-import torch
 
-from sanne.device import torch_threads
 from sanne.graph.graph import FloatArray, IntArray
-from sanne.infer.read import WALKS_AT_ONCE, largest_shares, read_walks
 from sanne.model.artifact import Artifact
+from sanne.model.model import Reading
 from sanne.serve.live.features import LiveFeatures
 from sanne.serve.live.graph import LiveGraph, guest_arcs
 from sanne.serve.live.kernels import GuestArcs
-
-Contribution = tuple[IntArray, npt.NDArray[np.float64]]  # node numbers and shares, largest first
+from sanne.walks.diffusion import Surroundings
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,67 +33,55 @@ class ReadRequest:
     explain: int = 0
 
 
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """Results, one row per request."""
-
-    vectors: FloatArray
-    spread: FloatArray
-    contributions: list[Contribution | None]
-
-
 class Reader:
-    """Reads nodes with a fitted model; a node's walks do not depend on what else is read."""
+    """Reads nodes with a fitted model; a node's vector does not depend on what else is read."""
 
     def __init__(self, artifact: Artifact, graph: LiveGraph, features: LiveFeatures) -> None:
         self._model = artifact.model
-        self._num_walks = artifact.config.infer.num_inference_walks
-        self._walk_length = artifact.config.walks.walk_length
-        self._threads = artifact.config.train.threads
         self._graph = graph
         self._features = features
         no_features = np.empty((0, artifact.feature_map.width), np.float32)
         self._no_guests = Guests(guest_arcs([]), no_features, np.zeros(1, np.int64))
 
     def read(self, requests: Sequence[ReadRequest], guests: Guests | None = None) -> Reading:
-        """Vectors, spreads and, where requested, contributions."""
-        guests = guests or self._no_guests
-        vectors = np.empty((len(requests), self._model.vector_dim), np.float32)
-        spread = np.empty(len(requests), np.float32)
-        contributions: list[Contribution | None] = []
-        size = max(1, WALKS_AT_ONCE // self._num_walks)
-        for first in range(0, len(requests), size):
-            rows = slice(first, first + size)
-            vectors[rows], spread[rows], part = self._read_part(requests[rows], guests)
-            contributions += part
-        return Reading(vectors, spread, contributions)
+        """Vectors, uncertainties and contributions: as many as a request wants, none where it wants none."""
+        parts = []
+        for first in range(0, len(requests), self._model.nodes_at_once):
+            some = requests[first : first + self._model.nodes_at_once]
+            asked = _LiveNodes(self._graph, self._features, guests or self._no_guests, some)
+            reading = self._model.read(asked, max(request.explain for request in some))
+            found = reading.contributions or [(np.empty(0, np.int64), np.empty(0))] * len(some)
+            cut = [(n[: r.explain], s[: r.explain]) for (n, s), r in zip(found, some, strict=True)]
+            parts.append(Reading(reading.vectors, reading.uncertainty, cut))
+        return Reading(
+            np.concatenate([part.vectors for part in parts]),
+            np.concatenate([part.uncertainty for part in parts]),
+            [contribution for part in parts for contribution in part.contributions],
+        )
 
-    def _rows(self, walks: IntArray, groups: IntArray, guests: Guests) -> tuple[FloatArray, IntArray]:
-        """As the model reads them: features along walks, (walks, walk_length, width), and degrees of the starts."""
-        rows = self._features.of(walks, groups, guests.features, guests.firsts)
-        degrees = self._graph.visited_degrees(walks, groups, guests.arcs)
-        return self._model.objective.weigh(rows, degrees), degrees[:, 0]
 
-    def _read_part(
-        self, requests: Sequence[ReadRequest], guests: Guests
-    ) -> tuple[FloatArray, FloatArray, list[Contribution | None]]:
-        count, num_walks = len(requests), self._num_walks
-        starts = np.array([request.number for request in requests], np.int64)
-        groups = np.array([request.group for request in requests], np.int64)
-        keys = np.array([request.key for request in requests], np.uint64)
-        walks = self._graph.walks(starts, groups, keys, num_walks, guests.arcs)
-        read, degrees = map(torch.from_numpy, self._rows(walks, np.repeat(groups, num_walks), guests))
-        with torch_threads(self._threads, len(walks) * self._walk_length), torch.inference_mode():
-            vectors, spread = read_walks(self._model, read, degrees, num_walks)
-            explained = np.flatnonzero([request.explain > 0 for request in requests])
-            contributions: list[Contribution | None] = [None] * count
-            if len(explained):
-                lines = (explained[:, None] * num_walks + np.arange(num_walks)).ravel()
-                shares = self._model.position_shares(read[torch.from_numpy(lines)]).numpy()
-                most = max(request.explain for request in requests)
-                for row, (nodes, parts) in zip(
-                    explained.tolist(), largest_shares(walks[lines], shares, num_walks, most), strict=True
-                ):
-                    wanted = requests[row].explain
-                    contributions[row] = (nodes[:wanted], parts[:wanted])
-        return vectors, spread, contributions
+class _LiveNodes:
+    """Nodes of requests, as a model asks about them."""
+
+    def __init__(
+        self, graph: LiveGraph, features: LiveFeatures, guests: Guests, requests: Sequence[ReadRequest]
+    ) -> None:
+        self._graph, self._features, self._guests = graph, features, guests
+        self.count = len(requests)
+        self._starts = np.array([request.number for request in requests], np.int64)
+        self._groups = np.array([request.group for request in requests], np.int64)
+        self._keys = np.array([request.key for request in requests], np.uint64)
+
+    def walks(self, num_walks: int) -> IntArray:
+        return self._graph.walks(self._starts, self._groups, self._keys, num_walks, self._guests.arcs)
+
+    def along(self, walks: IntArray) -> FloatArray:
+        return self._rows(walks, np.repeat(self._groups, len(walks) // self.count))
+
+    def around(self, place: int, restarts: tuple[float, ...], steps: int) -> tuple[Surroundings, FloatArray]:
+        start, group = int(self._starts[place]), int(self._groups[place])
+        found = self._graph.around(start, group, self._guests.arcs, restarts, steps)
+        return found, self._rows(found.nodes[None], self._groups[place : place + 1])[0]
+
+    def _rows(self, nodes: IntArray, groups: IntArray) -> FloatArray:
+        return self._features.of(nodes, groups, self._guests.features, self._guests.firsts)

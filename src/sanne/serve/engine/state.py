@@ -64,6 +64,11 @@ class LiveState:
         self._refreshed: set[int] = set()  # base nodes with other vectors than the store began with
 
     @property
+    def _reads_links(self) -> bool:
+        columns = self.features.link_columns
+        return bool(columns.stop > columns.start)
+
+    @property
     def num_nodes(self) -> int:
         return self.graph.num_slots - self.deleted
 
@@ -87,13 +92,14 @@ class LiveState:
         return node >= self._base_count
 
     def read_features(self, nodes: Sequence[NewNode]) -> FloatArray:
-        """Feature vectors of described nodes, by their attributes or by their links."""
-        if self.features.reads.attribute != "links":
-            return self.features.read(nodes)
-        external_id = self.ids.external_id
-        return self.features.read_links(
-            [(external_id(node.id), [external_id(end) for end, _ in node.links]) for node in nodes]
-        )
+        """Feature vectors of described nodes, by their attributes and their links."""
+        rows = self.features.read(nodes)
+        if self._reads_links:
+            external_id = self.ids.external_id
+            rows[:, self.features.link_columns] = self.features.read_links(
+                [(external_id(node.id), [external_id(end) for end, _ in node.links]) for node in nodes]
+            )
+        return rows
 
     def apply(self, changes: Sequence[Change]) -> None:
         """Apply changes in order: those of the journal, and of requests other than additions."""
@@ -118,7 +124,7 @@ class LiveState:
         for group, change in zip(groups, changes, strict=True):
             first = self._add(change, group.features)
             self._mark(self.graph.connect(group.links_from(first)), fresh=range(first, first + len(change)))
-            if self.features.reads.attribute == "links":
+            if self._reads_links:
                 self._reread -= {node for node, entry in enumerate(change, first) if self._lists_all(node, entry)}
         self._reread_links()
 
@@ -282,12 +288,14 @@ class LiveState:
                         self._near[near] = None
 
     def _reread_links(self) -> None:
-        """For a model that reads links only: recompute the features of nodes with new neighbours."""
+        """For a model whose features depend on links: recompute those of nodes with new neighbours."""
         nodes = [node for node in sorted(self._reread) if self.graph.alive[node]]
         self._reread.clear()
-        if self.features.reads.attribute != "links" or not nodes:
+        if not self._reads_links or not nodes:
             return
         name = self.ids.name
         rows = [(name(node), [name(end) for end in self.graph.neighbours(node)[0].tolist()]) for node in nodes]
-        for node, vector in zip(nodes, self.features.read_links(rows), strict=True):
+        for node, part in zip(nodes, self.features.read_links(rows), strict=True):
+            vector = self.features.get(node)
+            vector[self.features.link_columns] = part
             self.features.put(node, vector)

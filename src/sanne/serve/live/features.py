@@ -46,15 +46,14 @@ class Reads:
 class LiveFeatures:
     """A feature vector for every node, (width,).
 
-    A node with neither text nor features has a vector of zeros, as an empty text or an average row of numbers has;
-    training with hidden positions taught the model to read around it.
+    A node with neither text nor features has zeros there, as an empty text or an average row of numbers has.
     """
 
     def __init__(self, feature_map: FeatureMap, graph: Graph) -> None:
         self.reads = reads_of(feature_map, graph)
         self._map = feature_map
         self._graph = graph
-        on_disk = feature_map.name == "numeric" and isinstance(graph.features, np.memmap)
+        on_disk = feature_map.rows_stay_on_disk(graph)
         small = graph.num_nodes * feature_map.width * 4 <= _KEPT_BYTES
         self._base = feature_map.transform(graph) if small and not on_disk else None
         if self._base is not None:
@@ -62,8 +61,16 @@ class LiveFeatures:
         self._slots = Growing(np.full(graph.num_nodes, -1, np.int32))
         self._own = Growing(np.empty((0, feature_map.width), np.float32))
 
+    @property
+    def link_columns(self) -> slice:
+        """Which numbers of a vector depend on the node's links."""
+        return self._map.link_columns
+
     def read(self, nodes: Sequence[NewNode]) -> FloatArray:
-        """The vectors of nodes from their text or features, (count, width); NaN where the feature map refuses one."""
+        """The vectors of nodes from their text or features, (count, width); NaN where the feature map refuses one.
+
+        What depends on links is zero.
+        """
         vectors = np.zeros((len(nodes), self._map.width), np.float32)
         attribute = self.reads.attribute
         described = [i for i, node in enumerate(nodes) if getattr(node, attribute, None) is not None]
@@ -83,7 +90,7 @@ class LiveFeatures:
             return np.full(self._map.width, np.nan, np.float32)
 
     def read_links(self, rows: Sequence[tuple[NodeId, Sequence[NodeId]]]) -> FloatArray:
-        """The vectors of nodes from their own and their neighbours' ids, for a model that reads links only."""
+        """What the vectors of nodes hold of their links, from their own and their neighbours' ids."""
         names: dict[NodeId, int] = {}
         for node_id, _ in rows:
             names.setdefault(node_id, len(names))
@@ -93,7 +100,8 @@ class LiveFeatures:
         ids: Any = list(names)
         if any(isinstance(name, str) for name in ids):
             ids = np.array([str(name) for name in ids], object)
-        return self._map.transform(Graph.from_edges(arcs[:, 0], arcs[:, 1], node_ids=ids), np.array(chosen, np.int64))
+        graph = Graph.from_edges(arcs[:, 0], arcs[:, 1], node_ids=ids)
+        return self._map.transform_links(graph, np.array(chosen, np.int64))
 
     def add(self, vectors: FloatArray) -> None:
         """Append nodes with their vectors."""
@@ -143,16 +151,15 @@ class LiveFeatures:
 
 def reads_of(feature_map: FeatureMap, graph: Graph) -> Reads:
     """What a model reads of a node; an error if the graph has no such thing."""
-    if feature_map.name == "structure":
+    if feature_map.reads == "nothing":
         return Reads("links")
-    description, _ = feature_map.state()
-    if description.get("vocabulary") is not None:
+    if feature_map.reads_text:
         if graph.texts is None:
             raise InputError("the model reads node text, but this graph has none: name its column with --text")
         return Reads("text")
     if graph.features is None:
         raise InputError("the model reads node features, but this graph has none: pass its node table")
-    counts = feature_map.name != "numeric"
+    counts = feature_map.reads == "counts"
     return Reads("features", int(graph.features.shape[1]), counts, feature_map.name == "doc2vec")
 
 

@@ -7,8 +7,9 @@ import numpy.typing as npt
 
 from sanne.config import WalkConfig
 from sanne.graph.graph import FloatArray, Graph, IntArray
-from sanne.serve.live.kernels import GuestArcs, first_order, second_order, visited_degrees
+from sanne.serve.live.kernels import GuestArcs, around, first_order, second_order
 from sanne.serve.live.rows import Growing, LiveRows
+from sanne.walks.diffusion import TOLERANCE, Surroundings, Walked
 
 Links = Mapping[tuple[int, int], float]  # (from, to) -> weight
 
@@ -172,11 +173,16 @@ class LiveGraph:
             )
         return walks
 
-    def visited_degrees(self, walks: IntArray, groups: IntArray, guests: GuestArcs) -> IntArray:
-        """How many neighbours the nodes of walks have, (walks, walk_length); walk i sees the guests of groups[i]."""
-        degrees = np.empty(walks.shape, np.int64)
-        visited_degrees(self._walked.base_arcs, self._walked.overlay(), guests, groups, walks, degrees)
-        return degrees
+    def around(self, start: int, group: int, guests: GuestArcs, restarts: Sequence[float], steps: int) -> Surroundings:
+        """Where the walks of a node go that sees the guests of a group (-1: none)."""
+        most = max(
+            self.num_slots, start + 1, int(guests.indices.max(initial=0)) + 1, int(guests.nodes.max(initial=0)) + 1
+        )
+        walked = Walked(most, restarts, steps)
+        degrees = np.zeros(most)
+        base, overlay = self._walked.base_arcs, self._walked.overlay()
+        count = around(base, overlay, guests, group, start, TOLERANCE, *walked.arrays, degrees)
+        return walked.surroundings(count, degrees[walked.nodes[:count]], float(degrees[start]))
 
     @property
     def _out(self) -> LiveRows:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sanne.seeds import kernel, mix, step, walk_stream
+from sanne.walks.diffusion import arrive, count_visit
 from sanne.walks.kernels import find_weighted, fraction
 
 _NOWHERE, _BASE, _COPY = 0, 1, 2  # where the first part of a row is
@@ -240,9 +241,44 @@ def second_order(
 
 
 @kernel
-def visited_degrees(base: Any, overlay: Any, guests: Any, groups: Any, walks: Any, degrees: Any) -> None:
-    """Fill `degrees` (count, walk_length) with how many neighbours the nodes of walks have, guests among them."""
-    for i in range(len(walks)):
-        for position in range(walks.shape[1]):
-            row = _row(base, overlay, guests, groups[i], walks[i, position])
-            degrees[i, position] = row.high - row.low + row.more_high - row.more_low
+def around(
+    base: Any,
+    overlay: Any,
+    guests: Any,
+    group: Any,
+    start: Any,
+    tolerance: float,
+    step_weights: Any,
+    mass: Any,
+    slots: Any,
+    queues: Any,
+    nodes: Any,
+    shares: Any,
+    lost: Any,
+    degrees: Any,
+) -> int:
+    """Follow the walks of one node as `walks/diffusion.py` does; returns how many nodes they visit."""
+    count, length, now = 0, 1, 0
+    queues[0, 0] = start
+    mass[0, start] = 1.0
+    for position in range(len(step_weights)):
+        ahead = 0
+        last = position == len(step_weights) - 1
+        for i in range(length):
+            node = queues[now, i]
+            here = mass[now, node]
+            mass[now, node] = 0.0
+            row = _row(base, overlay, guests, group, node)
+            degrees[node] = row.total + 1.0
+            count = count_visit(node, here, step_weights[position], slots, nodes, shares, count)
+            if last or here < tolerance:
+                lost[position] += here
+                continue
+            share = here / degrees[node]
+            ahead = arrive(node, share, mass[1 - now], queues[1 - now], ahead)
+            for place in range(row.high - row.low + row.more_high - row.more_low):
+                target = _target(base, overlay, guests, row, place)
+                moved = share * _weight(base, overlay, guests, row, place)
+                ahead = arrive(target, moved, mass[1 - now], queues[1 - now], ahead)
+        length, now = ahead, 1 - now
+    return count

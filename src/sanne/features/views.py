@@ -1,0 +1,150 @@
+"""A node's attributes seen several ways: all of them, halves of them that can predict each other, and its links.
+
+What a node has (words, or columns of numbers) is split at random into two halves, each reduced on its own, so that one
+half can be hidden and predicted from the other. This is done for several random splits.
+"""
+
+import itertools
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from sanne.config import FeatureConfig
+from sanne.errors import InputError
+from sanne.features.base import FeatureMap, register_features
+from sanne.features.choose import choose_features, restore_features
+from sanne.features.links import LinkMap
+from sanne.features.svd import components
+from sanne.graph.graph import FloatArray, Graph, IntArray
+from sanne.graph.sparse import multiply
+from sanne.seeds import numpy_stream
+from sanne.vectors.normalise import unit
+
+FEWEST_COLUMNS = 8  # with fewer, no half can tell anything about the other
+
+
+class Split(NamedTuple):
+    """Two halves of the columns: which half each is in (0 or 1), and its row of that half's basis."""
+
+    sides: FloatArray  # (columns,)
+    basis: FloatArray  # (columns, width)
+
+
+@register_features
+class Views(FeatureMap):
+    """Rows side by side: the base map's, for each split those of its two halves, and those of the links."""
+
+    name = "views"
+
+    def __init__(self, base: FeatureMap, splits: list[Split], links: LinkMap | None) -> None:
+        for sides, basis in splits:
+            if sides.ndim != 1 or basis.ndim != 2 or len(sides) != len(basis) or not np.isin(sides, (0, 1)).all():
+                raise InputError(f"halves of {sides.shape} columns but a basis of shape {basis.shape}")
+        self.base = base
+        self.links = links
+        self._splits = splits
+        self.reads, self.directional, self.costly = base.reads, base.directional, base.costly
+        self.widths = [base.width, *(split.basis.shape[1] for split in splits for _ in (0, 1))]
+        self.widths += [] if links is None else [links.width]
+        self.width = sum(self.widths)
+
+    @property
+    def link_columns(self) -> slice:
+        return slice(0 if self.base.reads_links else self.width - (self.links.width if self.links else 0), self.width)
+
+    def transform_links(self, graph: Graph, nodes: IntArray) -> FloatArray:
+        return self.transform(graph, nodes) if self.links is None else self.links.transform(graph, nodes)
+
+    @property
+    def num_splits(self) -> int:
+        return len(self._splits)
+
+    @classmethod
+    def check(cls, graph: Graph) -> None:
+        """Refuse to be the base of itself: the base map is what the setting `features` names."""
+        raise InputError("features='views' is what the objective 'hidden' makes of other features: name those")
+
+    @classmethod
+    def fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> Self:
+        return cls.fit_transform(graph, config, seed)[0]
+
+    @classmethod
+    def fit_transform(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, FloatArray]:
+        """Fit the base map, the halves and the links; every text is read once."""
+        base, columns = choose_features(graph, config).fit_columns(graph, config, seed)
+        count = columns.shape[1]
+        number = config.hidden_splits if count >= FEWEST_COLUMNS else 0
+        splits = [_split(columns, config.half_dim, numpy_stream(seed, "halves", i)) for i in range(number)]
+        links = LinkMap.fit(graph, config.link_dim, seed) if config.link_dim and not base.reads_links else None
+        fitted = cls(base, splits, links)
+        return fitted, fitted._rows(columns, graph, None)
+
+    def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
+        return self._rows(self.base.columns(graph, nodes), graph, nodes)
+
+    def _rows(self, columns: Any, graph: Graph, nodes: IntArray | None) -> FloatArray:
+        rows = np.empty((columns.shape[0], self.width), np.float32)
+        ends = np.cumsum([0, *self.widths])
+        rows[:, : ends[1]] = self.base.reduced(columns)
+        halves = 1 + 2 * self.num_splits
+        if self._splits:
+            rows[:, ends[1] : ends[halves]] = multiply(columns, self._padded)
+        if self.directional:
+            for first, last in itertools.pairwise(ends[: halves + 1]):
+                rows[:, first:last] = unit(rows[:, first:last])
+        if self.links is not None:
+            rows[:, ends[halves] :] = self.links.transform(graph, nodes)
+        return rows
+
+    @cached_property
+    def _padded(self) -> npt.NDArray[np.float32]:
+        """The bases of all halves side by side, (columns, widths); zeros outside of a half."""
+        parts = [np.where((sides == side)[:, None], basis, 0) for sides, basis in self._splits for side in (0, 1)]
+        return np.concatenate(parts, axis=1).astype(np.float32)
+
+    def rows_stay_on_disk(self, graph: Graph) -> bool:
+        return self.base.rows_stay_on_disk(graph)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
+        described, arrays = self.base.state()
+        description: dict[str, Any] = {"base": self.base.name, "state": described, "splits": self.num_splits}
+        arrays = {f"base/{name}": array for name, array in arrays.items()}
+        for number, split in enumerate(self._splits):
+            arrays |= {f"split{number}/{name}": array for name, array in split._asdict().items()}
+        if self.links is not None:
+            description["links"], parts = self.links.state()
+            arrays |= {f"links/{name}": array for name, array in parts.items()}
+        return description, arrays
+
+    @classmethod
+    def from_state(cls, description: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:
+        def under(prefix: str) -> dict[str, FloatArray]:
+            return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+        base = restore_features(description["base"], description["state"], under("base/"))
+        splits = [Split(**under(f"split{number}/")) for number in range(int(description["splits"]))]
+        links = LinkMap.from_state(description["links"], under("links/")) if "links" in description else None
+        return cls(base, splits, links)
+
+
+def _split(columns: Any, width: int, stream: np.random.Generator) -> Split:
+    """Two random halves of the columns, each on its leading singular vectors."""
+    sides = stream.permutation(columns.shape[1]) % 2
+    width = min(width, columns.shape[1] // 2)
+    basis = np.zeros((columns.shape[1], width), np.float32)
+    for side in (0, 1):
+        chosen = np.flatnonzero(sides == side)
+        found = components(_unit_rows(columns[:, chosen]), width, stream, passes=3)
+        basis[chosen, : found.shape[1]] = found
+    return Split(sides.astype(np.float32), basis)
+
+
+def _unit_rows(matrix: Any) -> Any:
+    """Sparse rows scaled to length one; dense ones as they are."""
+    if not sp.issparse(matrix):
+        return matrix
+    lengths = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
+    return (sp.diags((1 / np.maximum(lengths, 1e-12)).astype(np.float32)) @ matrix).tocsr().astype(np.float32)

@@ -1,0 +1,139 @@
+"""Ridge regressions from blocks of tokens to hidden columns: one from all blocks together, and one from each, added up.
+
+Everything is computed from sums over nodes (Gram matrices), which are gathered in parts: no size of graph is too large.
+"""
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.optimize import nnls
+
+from sanne.graph.graph import FloatArray, IntArray
+
+Doubles = npt.NDArray[np.float64]
+
+_STRENGTHS = (1.0, 10.0, 100.0, 1000.0, 10000.0)  # in percent of the mean diagonal of the Gram matrix
+_ROWS = 16_384  # added to the sums at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Products of centred tokens and targets over some nodes."""
+
+    gram: Doubles  # (tokens, tokens)
+    cross: Doubles  # (tokens, targets)
+    squares: Doubles  # (targets,)
+
+    def some(self, tokens: Any, targets: Any = slice(None)) -> "Sums":
+        """For some tokens, given by numbers, and some targets."""
+        return Sums(self.gram[np.ix_(tokens, tokens)], self.cross[tokens][:, targets], self.squares[targets])
+
+    def scaled(self, scale: Doubles) -> "Sums":
+        """With tokens multiplied by a scale."""
+        return Sums(self.gram * np.outer(scale, scale), self.cross * scale[:, None], self.squares)
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """Weights (tokens, targets) of both regressions; how well each block predicts, alone and with the first one."""
+
+    joint: FloatArray
+    stacked: FloatArray
+    scores: Doubles  # (blocks,): R2 on the nodes left out
+    gains: Doubles  # (blocks,): R2 of the first block and this one, less that of the first alone
+
+
+def predict(
+    tokens: list[FloatArray], targets: FloatArray, left_out: npt.NDArray[np.bool_], trust: Doubles, coarse: int
+) -> Prediction:
+    """Fit both regressions; strengths, and the weights of blocks, are set on the nodes left out.
+
+    In the joint one a block counts by (its R2 / the best R2) ** trust. `coarse`: how many of the leading targets blocks
+    are judged by.
+    """
+    fit, test = _sums(tokens, targets, np.flatnonzero(~left_out), np.flatnonzero(left_out))
+    ends = np.cumsum([0] + [token.shape[1] for token in tokens])
+    places = [np.arange(a, b) for a, b in itertools.pairwise(ends)]
+    broad = slice(coarse)
+    scores = np.array([_ridge(fit.some(place, broad), test.some(place, broad))[1] for place in places])
+    pairs = [np.concatenate([places[0], place]) for place in places[1:]]
+    gains = np.array([0.0, *(_ridge(fit.some(p, broad), test.some(p, broad))[1] - scores[0] for p in pairs)])
+    shares = (np.maximum(scores, 1e-6) / max(scores.max(), 1e-6)) ** trust
+    scale = np.repeat(shares, np.diff(ends))
+    joint, _ = _ridge(fit.scaled(scale), test.scaled(scale))
+    alone = [_ridge(fit.some(place), test.some(place))[0] for place in places]
+    return Prediction((joint * scale[:, None]).astype(np.float32), _stack(alone, places, test), scores, gains)
+
+
+def _sums(tokens: list[FloatArray], targets: FloatArray, *groups: IntArray) -> tuple[Sums, Sums]:
+    """Sums over two groups of nodes, about the means of the first."""
+    width = sum(token.shape[1] for token in tokens)
+    mean = np.zeros(width + targets.shape[1])
+    for part in _parts(groups[0]):
+        mean += _joined(tokens, targets, part).sum(axis=0, dtype=np.float64) / max(len(groups[0]), 1)
+    found = []
+    for group in groups:
+        total = np.zeros((width, width + targets.shape[1]))
+        squares = np.zeros(targets.shape[1])
+        for part in _parts(group):
+            rows = _joined(tokens, targets, part) - mean.astype(np.float32)
+            total += rows[:, :width].T @ rows
+            squares += np.square(rows[:, width:]).sum(axis=0, dtype=np.float64)
+        found.append(Sums(total[:, :width], total[:, width:], squares))
+    return found[0], found[1]
+
+
+def _parts(nodes: IntArray) -> list[IntArray]:
+    return [nodes[first : first + _ROWS] for first in range(0, len(nodes), _ROWS)]
+
+
+def _joined(tokens: list[FloatArray], targets: FloatArray, part: IntArray) -> FloatArray:
+    return np.concatenate([*(token[part] for token in tokens), targets[part]], axis=1)
+
+
+def _ridge(fit: Sums, test: Sums) -> tuple[Doubles, float]:
+    """Weights of the strength with the best R2 on the test sums, and that R2."""
+    step = float(np.trace(fit.gram)) / len(fit.gram) / 100 + 1e-9
+    total = max(float(test.squares.sum()), 1e-12)
+    tried: dict[float, tuple[float, Doubles]] = {}
+
+    def attempt(strength: float) -> float:
+        if strength not in tried:
+            system = fit.gram.copy()
+            system[np.diag_indices_from(system)] += strength * step
+            factor = cho_factor(system, overwrite_a=True, check_finite=False)
+            weights = cho_solve(factor, fit.cross, check_finite=False)
+            explained = 2 * np.vdot(weights, test.cross) - np.vdot(weights, test.gram @ weights)
+            tried[strength] = float(explained) / total, weights
+        return tried[strength][0]
+
+    best = max(_STRENGTHS, key=attempt)
+    best = max((best, best * 10**0.5, best / 10**0.5), key=attempt)
+    score, weights = tried[best]
+    return weights, score
+
+
+def _stack(alone: list[Doubles], places: list[IntArray], test: Sums) -> FloatArray:
+    """The blocks' own regressions added up, each column by its own sum.
+
+    One set of non-negative weights for all columns, then each column's least squares shrunk to it, on the test sums.
+    """
+    count, columns = len(alone), alone[0].shape[1]
+    inner = np.zeros((columns, count, count))
+    outer = np.zeros((columns, count))
+    for i in range(count):
+        outer[:, i] = np.einsum("dc,dc->c", alone[i], test.cross[places[i]])
+        for j in range(i + 1):
+            products = np.einsum("dc,dc->c", alone[i], test.gram[np.ix_(places[i], places[j])] @ alone[j])
+            inner[:, i, j] = inner[:, j, i] = products
+    common = inner.sum(axis=0)
+    common += (1e-4 * np.trace(common) / count + 1e-12) * np.eye(count)
+    root = cholesky(common, lower=True)
+    shared = nnls(root.T, solve_triangular(root, outer.sum(axis=0), lower=True))[0]
+    prior = common / columns
+    shares = np.linalg.solve(inner + prior, (outer + prior @ shared)[:, :, None])[:, :, 0]
+    return np.concatenate([part * shares[:, i] for i, part in enumerate(alone)]).astype(np.float32)

@@ -1,0 +1,117 @@
+"""The walk encoder joined with its objective: SANNE as the paper has it."""
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+import sanne.model.neighbours  # noqa: F401 (registers its objective)
+from sanne.config import Config
+from sanne.device import torch_threads
+from sanne.errors import InputError
+from sanne.features.base import FeatureMap
+from sanne.features.choose import fit_features, fit_transform_features
+from sanne.graph.graph import FloatArray, Graph, IntArray
+from sanne.model.encoder import WalkEncoder
+from sanne.model.model import Asked, Contribution, Model, Reading, largest_shares
+from sanne.model.objective import Objective, objective_kind
+from sanne.model.safe_files import Shapes
+from sanne.seeds import derived_seed
+from sanne.walks.batches import Batch
+
+WALKS_AT_ONCE = 4096  # read by the encoder together
+
+
+class WalkModel(Model):
+    """Walks of features in; a loss for training, or a vector per walk, out."""
+
+    encoder: WalkEncoder
+    objective: Objective
+    untrained_if_isolated = True
+
+    def __init__(self, config: Config, *, width: int, num_nodes: int, seed: int) -> None:
+        super().__init__()
+        kind = objective_kind(config)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(derived_seed(seed, "initialise"))
+            self.encoder = WalkEncoder(config.model, width, config.walks.walk_length)
+            self.objective = kind(config, width=width, num_nodes=num_nodes, seed=seed)
+        self.vector_dim = self.objective.vector_dim
+        self._num_walks = config.infer.num_inference_walks
+        self._threads = config.train.threads
+        self.nodes_at_once = max(1, WALKS_AT_ONCE // self._num_walks)
+
+    @classmethod
+    def fit_features(
+        cls, graph: Graph, features_from: Graph, config: Config, seed: int
+    ) -> tuple[FeatureMap, FloatArray]:
+        if features_from is graph:
+            return fit_transform_features(graph, config.features, seed)
+        feature_map = fit_features(features_from, config.features, seed)
+        return feature_map, feature_map.transform(graph)
+
+    @classmethod
+    def empty(cls, config: Config, feature_map: FeatureMap, num_nodes: int, seed: int, shapes: Shapes | None) -> Self:
+        if shapes is not None:
+            _check_sizes(config, shapes, feature_map.width, num_nodes)
+        return cls(config, width=feature_map.width, num_nodes=num_nodes, seed=seed)
+
+    def loss(self, features: Tensor, batch: Batch) -> Tensor:
+        """The loss of a batch of walks, `features` (B, N, width)."""
+        return self.objective.loss(self.encoder, features, batch)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """A vector per walk, (B, vector_dim), from features (B, N, width)."""
+        return self.objective.read(self.encoder, features)
+
+    def read(self, asked: Asked, explain: int = 0) -> Reading:
+        """The mean over `num_inference_walks` walks from each node (Algorithm 2)."""
+        device = next(self.parameters()).device
+        walks = asked.walks(self._num_walks)
+        # torch's modes are set for each batch anew: while the caller waits to be asked for more, others use torch.
+        with torch_threads(self._threads, walks.size), torch.inference_mode():
+            features = torch.from_numpy(np.require(asked.along(walks), requirements="W")).to(device)
+            per_walk = self(features).cpu().view(asked.count, self._num_walks, -1)
+            vectors: FloatArray = per_walk.mean(dim=1).numpy()
+            contributions: list[Contribution] = []
+            if explain:
+                shares = self.objective.position_shares(self.encoder, features).cpu().numpy()
+                contributions = list(_visited(walks, shares, self._num_walks, explain))
+        return Reading(vectors, self.uncertainty(vectors), contributions)
+
+    def present_vectors(self) -> FloatArray | None:
+        return self.objective.present_vectors()
+
+    def uncertainty(self, vectors: FloatArray) -> FloatArray:
+        return np.full(len(vectors), np.nan, np.float32)
+
+
+def _visited(
+    walks: npt.NDArray[np.integer[Any]], shares: FloatArray, num_walks: int, count: int
+) -> Iterator[Contribution]:
+    """For each start, the nodes that its vector drew on most, itself included."""
+    for first in range(0, len(walks), num_walks):
+        part = slice(first, first + num_walks)
+        visited, where = np.unique(walks[part].ravel(), return_inverse=True)
+        total = np.bincount(where, shares[part].ravel()) / num_walks
+        nodes: IntArray = visited.astype(np.int64)
+        yield largest_shares(nodes, total, count)
+
+
+def _check_sizes(config: Config, shapes: Shapes, width: int, num_nodes: int) -> None:
+    """Check the sizes of the largest tensors against the settings, before allocating memory for such a model."""
+    dim, last = config.model.encoder_dim, f"encoder.layers.{config.model.num_layers - 1}"
+    expected: dict[str, tuple[int, ...]] = {}
+    if config.model.attention:
+        expected[f"{last}.attention.combine.weight"] = (dim, dim)
+    if config.model.feed_forward:
+        expected[f"{last}.feed_forward.0.weight"] = (config.model.ff_dim, dim)
+    parts = objective_kind(config).expected_shapes(config, width, num_nodes)
+    expected |= {f"objective.{name}": shape for name, shape in parts.items()}
+    for name, shape in expected.items():
+        if shapes.get(name) != shape:
+            found = f"has shape {shapes[name]}" if name in shapes else "is missing"
+            raise InputError(f"{name} {found}, where the settings give {shape}")

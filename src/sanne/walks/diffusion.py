@@ -1,0 +1,211 @@
+"""Random walks with restarts, exactly: what the mean over endless many walks sees, without drawing any.
+
+With S = D^-1/2 (A + I) D^-1/2, a restart r turns rows X into sum_k r (1 - r)^k S^k X; the last step takes all that is
+left. All restarts share the products S^k X. For all nodes at once rows are spread over the graph, step by step
+(`Diffusion.spread`); for a few nodes their walks are followed instead (`Diffusion.around`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from sanne.graph.graph import Adjacency, FloatArray, IntArray
+from sanne.graph.sparse import in_parts
+from sanne.seeds import kernel
+
+TOLERANCE = 1e-5  # walks of a few nodes are not followed to where less than this share of them goes
+
+
+def step_weights(restarts: Sequence[float], steps: int) -> npt.NDArray[np.float32]:
+    """How much each step counts for each restart, (steps + 1, restarts); columns sum to one."""
+    rates = np.asarray(restarts, np.float64)
+    weights = rates * (1 - rates) ** np.arange(steps + 1)[:, None]
+    weights[-1] = (1 - rates) ** steps
+    return weights.astype(np.float32)
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """Where the walks of one node go: row i of `shares` is for node `nodes[i]`, with a column for each restart.
+
+    `elsewhere` (restarts,) is the share of walks that were not followed to the end; they may be anywhere.
+    """
+
+    nodes: IntArray
+    shares: FloatArray
+    elsewhere: FloatArray
+    degree: float
+
+    def mean(self, rows: FloatArray, background: FloatArray) -> FloatArray:
+        """Rows (nodes, width) as the walks see them, (restarts, width); `background` is what walks see anywhere."""
+        seen: FloatArray = self.shares.T @ rows
+        seen += (self.elsewhere * np.float32(self.degree**0.5))[:, None] * background
+        return seen
+
+
+class Diffusion:
+    """The walks of a graph; `degrees` are sums of weights, with one for staying."""
+
+    def __init__(self, adjacency: Adjacency) -> None:
+        self._indptr, self._indices = adjacency.indptr, adjacency.indices
+        weights = adjacency.weights
+        self._weights = np.empty(0, np.float32) if weights is None else weights
+        if weights is None:
+            sums = np.diff(self._indptr).astype(np.float64)
+        else:
+            sums = np.asarray(adjacency.to_scipy().sum(axis=1), np.float64).ravel()
+        self.degrees: npt.NDArray[np.float64] = sums + 1
+        self._roots = (self.degrees**-0.5).astype(np.float32)
+
+    @property
+    def num_nodes(self) -> int:
+        return len(self.degrees)
+
+    def spread(self, rows: FloatArray, restarts: Sequence[float], steps: int) -> npt.NDArray[np.float32]:
+        """Rows (nodes, width) at each restart, (restarts, nodes, width)."""
+        weights = step_weights(restarts, steps)
+        power = np.ascontiguousarray(rows, np.float32)
+        sums = weights[0][:, None, None] * power
+        other = np.empty_like(power)
+        for share in weights[1:]:
+            arrays = (self._indptr, self._indices, self._weights, self._roots, power, other, sums, share)
+            in_parts(partial(_spread, *arrays), self._indptr)
+            power, other = other, power
+        return sums
+
+    def background(self, rows: FloatArray) -> FloatArray:
+        """What very long walks see of rows, wherever they start: (width,), for a degree of one."""
+        seen: FloatArray = ((self.degrees**0.5) @ rows / self.degrees.sum()).astype(np.float32)
+        return seen
+
+    def around(self, node: int, restarts: Sequence[float], steps: int, tolerance: float = TOLERANCE) -> Surroundings:
+        """Where the walks of one node go."""
+        walks = Walked(self.num_nodes, restarts, steps)
+        arcs = (self._indptr, self._indices, self._weights, self.degrees)
+        count = _around(*arcs, node, np.float64(tolerance), *walks.arrays)
+        return walks.surroundings(count, self.degrees[walks.nodes[:count]], float(self.degrees[node]))
+
+
+class Walked:
+    """Arrays that a kernel fills when it follows the walks of one node; pages that it does not touch cost nothing."""
+
+    def __init__(self, num_nodes: int, restarts: Sequence[float], steps: int) -> None:
+        self._weights = step_weights(restarts, steps)
+        self._shares = np.zeros((num_nodes, len(restarts)))
+        self._lost = np.zeros(steps + 1)  # by the step that it was not followed from
+        self.nodes = np.zeros(num_nodes, np.int64)
+        mass, slots = np.zeros((2, num_nodes)), np.zeros(num_nodes, np.int64)
+        queues = np.zeros((2, num_nodes), np.int64)
+        self.arrays = (self._weights, mass, slots, queues, self.nodes, self._shares, self._lost)
+
+    def surroundings(self, count: int, degrees: npt.NDArray[np.float64], degree: float) -> Surroundings:
+        """What the kernel found: `count` nodes, of these degrees, from a node of that degree."""
+        shares = self._shares[:count] * (degree / degrees)[:, None] ** 0.5
+        after = np.cumsum(self._weights[::-1].astype(np.float64), axis=0)[::-1][1:]  # what all later steps count
+        elsewhere = self._lost[:-1] @ after
+        return Surroundings(self.nodes[:count].copy(), shares.astype(np.float32), elsewhere.astype(np.float32), degree)
+
+
+@kernel
+def _spread(
+    indptr: Any,
+    indices: Any,
+    weights: Any,
+    roots: Any,
+    power: Any,
+    result: Any,
+    sums: Any,
+    shares: Any,
+    first: int,
+    last: int,
+) -> None:
+    """One step for the nodes from `first` to `last`, and its share in the sums of all restarts."""
+    for node in range(first, last):
+        row = result[node]
+        root = roots[node]
+        for c in range(row.size):
+            row[c] = root * power[node, c]
+        for position in range(indptr[node], indptr[node + 1]):
+            end = indices[position]
+            factor = roots[end]
+            if weights.size > 0:
+                factor *= weights[position]
+            other = power[end]
+            for c in range(row.size):
+                row[c] += factor * other[c]
+        for c in range(row.size):
+            row[c] *= root
+        for r in range(shares.size):
+            share = shares[r]
+            if share > 1e-7:
+                total = sums[r, node]
+                for c in range(row.size):
+                    total[c] += share * row[c]
+
+
+@kernel
+def count_visit(node: int, mass: float, step_weights: Any, slots: Any, nodes: Any, shares: Any, count: int) -> int:
+    """Add the mass of walks at a node in one step to its shares; returns how many nodes were visited so far."""
+    slot = slots[node]
+    if slot == 0:
+        nodes[count] = node
+        count += 1
+        slot = count
+        slots[node] = slot
+    for r in range(step_weights.size):
+        shares[slot - 1, r] += step_weights[r] * mass
+    return count
+
+
+@kernel
+def arrive(node: int, mass: float, masses: Any, queue: Any, length: int) -> int:
+    """Add mass to a node for the next step; returns how many nodes have any."""
+    if masses[node] == 0.0:
+        queue[length] = node
+        length += 1
+    masses[node] += mass
+    return length
+
+
+@kernel
+def _around(
+    indptr: Any,
+    indices: Any,
+    weights: Any,
+    degrees: Any,
+    start: int,
+    tolerance: float,
+    step_weights: Any,
+    mass: Any,
+    slots: Any,
+    queues: Any,
+    nodes: Any,
+    shares: Any,
+    lost: Any,
+) -> int:
+    """Follow the walks of one node; returns how many nodes they visit."""
+    count, length, now = 0, 1, 0
+    queues[0, 0] = start
+    mass[0, start] = 1.0
+    for step in range(len(step_weights)):
+        ahead = 0
+        last = step == len(step_weights) - 1
+        for i in range(length):
+            node = queues[now, i]
+            here = mass[now, node]
+            mass[now, node] = 0.0
+            count = count_visit(node, here, step_weights[step], slots, nodes, shares, count)
+            if last or here < tolerance:
+                lost[step] += here
+                continue
+            share = here / degrees[node]
+            ahead = arrive(node, share, mass[1 - now], queues[1 - now], ahead)
+            for position in range(indptr[node], indptr[node + 1]):
+                moved = share * weights[position] if weights.size > 0 else share
+                ahead = arrive(indices[position], moved, mass[1 - now], queues[1 - now], ahead)
+        length, now = ahead, 1 - now
+    return count
