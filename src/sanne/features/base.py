@@ -61,6 +61,11 @@ class FeatureMap(ABC):
         fitted = cls.fit(graph, config, seed)
         return fitted, fitted.transform(graph)
 
+    @property
+    def num_columns(self) -> int:
+        """How many `columns` there are."""
+        return self.width
+
     @classmethod
     def fit_columns(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, Any]:
         """A fitted map and the `columns` of the graph's nodes."""
