@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from planted import planted_graph
+from planted import document_graph, planted_graph
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
 from sanne.features import text
@@ -18,32 +18,11 @@ from sanne.graph.graph import Graph
 
 SMALL = FeatureConfig(feature_dim=16, hidden_splits=2, half_dim=5, link_dim=6)
 PLANTED = planted_graph(3, 30)
-WORDS = np.array([[f"topic{group}x{i}" for i in range(12)] for group in range(3)])
-
-
-def text_graph(kind: str = "text", ids: str = "p") -> Graph:
-    """Each node has some words of its group and some common ones, as text or as counts."""
-    stream = np.random.default_rng(0)
-    common = np.array([f"common{i}" for i in range(20)])
-    texts = [
-        " ".join([*stream.choice(WORDS[label], 5), *stream.choice(common, 4)])
-        for label in np.asarray(PLANTED.labels).tolist()
-    ]
-    graph = replace(
-        PLANTED,
-        node_ids=np.array([f"{ids}{i}" for i in range(90)], object),
-        features=None,
-        texts=np.array(texts, object),
-    )
-    if kind == "text":
-        return graph
-    counts = text.count_words(texts, 1000)[1]
-    return replace(graph, texts=None, features=counts)
-
-
+DOCUMENTS = document_graph()
+COUNTS = replace(DOCUMENTS, texts=None, features=text.count_words(np.asarray(DOCUMENTS.texts), 1000)[1])
 GRAPHS = {
-    "text": text_graph(),
-    "counts": text_graph("counts"),
+    "text": DOCUMENTS,
+    "counts": COUNTS,
     "numbers": PLANTED,
     "nothing": replace(PLANTED, features=None),
 }
@@ -92,7 +71,7 @@ def test_halves_share_no_column() -> None:
 
 
 def test_words_of_one_half_do_not_reach_the_other() -> None:
-    graph = text_graph()
+    graph = DOCUMENTS
     views, _ = Views.fit_transform(graph, SMALL, 0)
     description, arrays = views.state()
     words, sides = description["state"]["vocabulary"], arrays["split0/sides"]
@@ -122,7 +101,7 @@ def test_a_newcomer_goes_through_the_same_maps(kind: str) -> None:
 
 
 def test_a_newcomer_without_known_words_has_zeros_and_one_without_links_too() -> None:
-    graph = text_graph()
+    graph = DOCUMENTS
     views = Views.fit(graph, SMALL, 0)
     ids = ["stranger", "p0"]
     strangers = Graph.from_edges([0], [1], node_ids=ids, texts=np.array(["nothing known", "topic0x1 common3"], object))
@@ -134,7 +113,7 @@ def test_a_newcomer_without_known_words_has_zeros_and_one_without_links_too() ->
 
 
 def test_texts_are_split_into_words_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = text_graph()
+    graph = DOCUMENTS
     calls: list[str] = []
     real = text.words
     monkeypatch.setattr(text, "words", lambda document: calls.append(document) or real(document))

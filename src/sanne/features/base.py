@@ -24,6 +24,11 @@ class FeatureMap(ABC):
     costly: bool = False  # whether vectors are worth keeping; only for maps where a node's does not depend on others
 
     @property
+    def base_name(self) -> str:
+        """The value of the setting `features` that it stands for."""
+        return self.name
+
+    @property
     def link_columns(self) -> slice:
         """Which numbers of a vector depend on the node's links; the others only on the node itself."""
         return slice(0, 0)

@@ -56,6 +56,10 @@ class Views(FeatureMap):
         self.width = sum(self.widths)
 
     @property
+    def base_name(self) -> str:
+        return self.base.base_name
+
+    @property
     def link_columns(self) -> slice:
         return slice(0 if self.base.reads_links else self.width - (self.links.width if self.links else 0), self.width)
 
