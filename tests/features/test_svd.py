@@ -58,6 +58,13 @@ def test_a_matrix_of_zeros_has_one_of_zeros(form: Any) -> None:
     np.testing.assert_array_equal(found, np.zeros((8, 1)))
 
 
+@pytest.mark.parametrize("factor", [1e-25, 1e25])
+def test_the_unit_does_not_matter(factor: float) -> None:
+    matrix = decaying(60, 30)
+    found = [components(np.float32(by) * matrix, 5, np.random.default_rng(1)) for by in (1, factor)]
+    np.testing.assert_allclose(found[1], found[0], atol=1e-3)
+
+
 def test_the_largest_entry_is_positive() -> None:
     axes = np.array([[1, -3], [-2, 1]], np.float32)
     assert definite_signs(axes).tolist() == [[-1, 3], [2, -1]]

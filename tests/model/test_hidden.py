@@ -1,6 +1,5 @@
 """The model of hidden words: planted groups, order of columns, one node or all, and graphs of every shape."""
 
-import dataclasses
 from dataclasses import replace
 from typing import Any
 
@@ -378,18 +377,14 @@ def test_a_model_is_made_for_its_features_and_its_file() -> None:
 # uncertainty
 
 
-def test_uncertainty_lies_between_zero_and_one_and_is_higher_where_groups_are_mistaken() -> None:
-    graph = planted_graph(4, 80, inside=0.05, outside=0.01, signal=0.3, width=16)
+@pytest.mark.parametrize("graph", [GRAPH, DOCUMENTS, without(GRAPH)], ids=["numbers", "text", "nothing"])
+def test_uncertainty_lies_between_zero_and_one(graph: Graph) -> None:
     artifact = fitted(graph)
     found = embed_present(artifact, graph)
     assert ((found.spread >= 0) & (found.spread < 1)).all()
-    np.testing.assert_array_equal(artifact.model.uncertainty(found.vectors), found.spread)
-    labels = np.asarray(graph.labels)
-    centres = np.stack([found.vectors[labels == c].mean(axis=0) for c in range(4)])
-    guessed = np.argmin(((found.vectors[:, None] - centres) ** 2).sum(axis=2), axis=1)
-    wrong = guessed != labels
-    assert wrong.sum() > 10
-    assert found.spread[wrong].mean() > found.spread[~wrong].mean()
+    assert len(np.unique(found.spread)) > 10
+    np.testing.assert_allclose(artifact.model.uncertainty(7 * found.vectors), found.spread, atol=1e-5)  # by direction
+    assert (artifact.model.uncertainty(np.zeros((1, artifact.model.vector_dim), np.float32)) > 0.9).all()
 
 
 def test_uncertainty_does_not_depend_on_which_nodes_are_asked_for() -> None:
@@ -423,6 +418,4 @@ def test_settings_that_make_no_sense_are_refused(settings: Any, message: str) ->
 
 
 def test_no_links_among_the_tokens() -> None:
-    artifact = fitted(GRAPH, link_restarts=())
-    present(artifact, GRAPH)
-    assert dataclasses.replace(artifact).config.objective.link_restarts == ()
+    present(fitted(GRAPH, link_restarts=()), GRAPH)

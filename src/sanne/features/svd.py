@@ -19,11 +19,14 @@ def components(matrix: Any, width: int, stream: np.random.Generator, passes: int
     """
     width = min(width, *matrix.shape)
     block = min(width + _SPARE, *matrix.shape)
+    largest = float(abs(matrix).max())
+    if largest == 0:
+        return np.zeros((matrix.shape[1], 1), np.float32)
+    if not 1e-6 < largest < 1e6:
+        matrix = matrix / np.float32(largest)  # squares of its squares are to be numbers
     start = stream.standard_normal((matrix.shape[1], block)).astype(np.float32)
     transposed = matrix.T.tocsr() if sp.issparse(matrix) else matrix.T
     basis = multiply(matrix, start)
-    if not basis.any():
-        return np.zeros((matrix.shape[1], 1), np.float32)
     for _ in range(passes):
         basis = multiply(matrix, multiply(transposed, _orthonormal(basis)))
     across = multiply(transposed, _orthonormal(basis))  # (columns, block)
