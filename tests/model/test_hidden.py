@@ -417,5 +417,6 @@ def test_settings_that_make_no_sense_are_refused(settings: Any, message: str) ->
         Config().replace(**settings)
 
 
-def test_no_links_among_the_tokens() -> None:
-    present(fitted(GRAPH, link_restarts=()), GRAPH)
+@pytest.mark.parametrize("splits", [0, 1])
+def test_no_links_among_the_tokens(splits: int) -> None:
+    present(fitted(GRAPH, link_restarts=(), hidden_splits=splits), GRAPH)

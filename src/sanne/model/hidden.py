@@ -310,8 +310,8 @@ class HiddenModel(Model):
         ]
         if not guesses:
             for link in layout.links:
-                token = layout.of(link)[-1]
-                blocks.append(Block(config.joint_weight, seen[link].rows[token.restart], [(token.place, 1.0)]))
+                for token in layout.of(link)[-1:]:
+                    blocks.append(Block(config.joint_weight, seen[link].rows[token.restart], [(token.place, 1.0)]))
         for weight, name in ((config.joint_weight, "joint"), (config.stacked_weight, "stacked")):
             parts: list[FloatArray] = []
             maps: list[tuple[slice, Any]] = []
