@@ -141,6 +141,8 @@ class HiddenModel(Model):
         dim = 1 if shapes is None else shapes["matrix"][1]
         if dim > LARGEST_DIM:
             raise InputError(f"vectors of {dim} numbers, where at most {LARGEST_DIM} are possible")
+        if shapes is not None and config.model.dim not in (0, dim):
+            raise InputError(f"vectors of {dim} numbers, where the setting dim is {config.model.dim}")
         return cls(config, feature_map, seed, dim)
 
     # Reading
