@@ -1,5 +1,6 @@
-"""Small graphs with known groups, and settings that train on them in a second."""
+"""Small graphs with known groups, and settings that fit them in a second."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -24,16 +25,23 @@ TINY: dict[str, Any] = {
     "epochs": 3,
     "num_negatives": 32,
     "num_targets": 2,
-    "cluster_sizes": (4,),
-    "cluster_seeds": 2,
+    "hidden_splits": 1,
+    "half_dim": 8,
+    "link_dim": 8,
+    "restart_steps": 8,
     "num_inference_walks": 8,
     "threads": 1,
     "device": "cpu",
 }
+TRAINED: dict[str, Any] = TINY | {"objective": "neighbours"}  # on walks, with epochs and checkpoints
 
 
 def tiny_config(**changes: Any) -> Config:
     return Config().replace(**(TINY | changes))
+
+
+def trained_config(**changes: Any) -> Config:
+    return Config().replace(**(TRAINED | changes))
 
 
 def planted_graph(
@@ -63,6 +71,19 @@ def planted_graph(
         features=features.astype(np.float32),
         labels=labels,
     )
+
+
+def document_graph(groups: int = 3, size: int = 30, *, own: int = 5, common: int = 4, seed: int = 0) -> Graph:
+    """A planted graph with texts instead of features: `own` words of a node's group among `common` ones of all."""
+    graph = planted_graph(groups, size, seed=seed)
+    stream = np.random.default_rng(seed)
+    topics = [[f"topic{group}x{i}" for i in range(12)] for group in range(groups)]
+    everywhere = [f"common{i}" for i in range(20)]
+    texts = [
+        " ".join([*stream.choice(topics[label], own), *stream.choice(everywhere, common)])
+        for label in np.asarray(graph.labels).tolist()
+    ]
+    return dataclasses.replace(graph, features=None, texts=np.array(texts, object))
 
 
 def assert_same_graph(found: Graph, graph: Graph) -> None:

@@ -48,11 +48,11 @@ def fit_model(
     started = time.perf_counter()
     with one_blas_thread():
         feature_map, features = kind.fit_features(graph, features_from or graph, config, seed)
-    logger.info("features: %s, %d columns", feature_map.name, feature_map.width)
+    logger.info("features: %s, %d columns", feature_map.base_name, feature_map.width)
     model = kind.empty(config, feature_map, graph.num_nodes, seed, None)
     if feature_map.costly:
         feature_map = cached = CachedFeatures(feature_map)
-        features = cached.keep(graph, features)
+        cached.keep(graph, features)
     artifact = Artifact(config, seed, feature_map, model, graph.num_nodes, dict(record or {}))
     adjacency = graph.adjacency(config.walks.direction)
     outside = 0.0
