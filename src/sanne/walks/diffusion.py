@@ -66,10 +66,10 @@ class Diffusion:
     def num_nodes(self) -> int:
         return len(self.degrees)
 
-    def spread(self, rows: FloatArray, restarts: Sequence[float], steps: int) -> npt.NDArray[np.float32]:
-        """Rows (nodes, width) at each restart, (restarts, nodes, width)."""
-        weights = step_weights(restarts, steps)
-        power = np.array(rows, np.float32, order="C")  # a copy: later steps write into it
+    def spread(self, rows: FloatArray, weights: FloatArray) -> npt.NDArray[np.float32]:
+        """Rows (nodes, width) for each column of `weights`, (columns, nodes, width); see `step_weights`."""
+        weights = np.ascontiguousarray(weights, np.float32)
+        power = np.ascontiguousarray(rows, np.float32)
         sums = weights[0][:, None, None] * power
         other = np.empty_like(power)
         for share in weights[1:]:
