@@ -5,14 +5,11 @@ base has integer ids, ids that are written as plain 64-bit integers are returned
 """
 
 import hashlib
-import re
 
 import numpy as np
 
 from sanne.graph.graph import Graph
 from sanne.serve.live.features import NodeId
-
-_PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 
 
 def key_of(node_id: NodeId) -> str:
@@ -98,7 +95,8 @@ class NodeIds:
 
 def _as_integer(text: str) -> int | None:
     """The integer that a text is the plain form of; None if there is none that fits in 64 bits."""
-    if not _PLAIN_INTEGER.fullmatch(text):
+    try:
+        number = int(text)
+    except ValueError:
         return None
-    number = int(text)
-    return number if -(2**63) <= number < 2**63 else None
+    return number if str(number) == text and -(2**63) <= number < 2**63 else None

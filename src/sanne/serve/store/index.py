@@ -39,20 +39,19 @@ class SearchIndex:
         self._table = table
 
     @classmethod
-    def build(cls, folder: Path, numbers: IntArray, vectors: FloatArray) -> Self:
-        """Write vectors, (count, dim), with their numbers, and index them; an existing table is replaced."""
+    def build(cls, folder: Path, vectors: FloatArray) -> Self:
+        """Write vectors, (count, dim), and index them; an existing table is replaced."""
         from lancedb.index import IvfFlat
 
-        logger.info("indexing %s vectors for search", f"{len(numbers):,}")
+        logger.info("indexing %s vectors for search", f"{len(vectors):,}")
         dim = vectors.shape[1]
         schema = pa.schema([("number", pa.int64()), ("vector", pa.list_(pa.float32(), dim))])
 
         def batches() -> Any:
-            for first in range(0, len(numbers), _ROWS_AT_ONCE):
-                rows = slice(first, first + _ROWS_AT_ONCE)
-                flat = np.ascontiguousarray(vectors[rows], np.float32).ravel()
-                columns = [pa.array(numbers[rows]), pa.FixedSizeListArray.from_arrays(pa.array(flat), dim)]
-                yield pa.record_batch(columns, schema=schema)
+            for first in range(0, len(vectors), _ROWS_AT_ONCE):
+                rows = np.ascontiguousarray(vectors[first : first + _ROWS_AT_ONCE], np.float32)
+                lists = pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), dim)
+                yield pa.record_batch([pa.array(np.arange(first, first + len(rows))), lists], schema=schema)
 
         database = connect(folder)
         there = (folder / f"{NAME}.lance").exists()
@@ -113,7 +112,7 @@ class IndexKeeper:
     def _make(self, vectors: FloatArray, journal_end: int) -> None:
         try:
             (self._folder / _HEADER).unlink(missing_ok=True)  # until the new one is complete
-            index = SearchIndex.build(self._folder, np.arange(len(vectors)), vectors)
+            index = SearchIndex.build(self._folder, vectors)
             with replaced_file(self._folder / _HEADER) as part:
                 part.write_text(json.dumps({"journal_end": journal_end}) + "\n", encoding="utf-8")
         except (OSError, ValueError, RuntimeError) as error:

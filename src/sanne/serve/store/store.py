@@ -69,9 +69,7 @@ class Store(Protocol):
 class OpenStore(Protocol):
     """Opens a store, or creates one if there is none."""
 
-    def __call__(
-        self, folder: str | Path, *, model: str, graph: str, dim: int, width: int | None, make_vectors: MakeVectors
-    ) -> Store:
+    def __call__(self, folder: str | Path, *, model: str, graph: str, dim: int, make_vectors: MakeVectors) -> Store:
         """`model` and `graph` are digests; `make_vectors` computes the vectors and spreads of the base nodes."""
 
 
@@ -86,9 +84,7 @@ class FolderStore:
         self.keeper = IndexKeeper(folder, vectors)
 
     @classmethod
-    def open(
-        cls, folder: str | Path, *, model: str, graph: str, dim: int, width: int | None, make_vectors: MakeVectors
-    ) -> Self:
+    def open(cls, folder: str | Path, *, model: str, graph: str, dim: int, make_vectors: MakeVectors) -> Self:
         """As in `OpenStore`."""
         try:
             place = check_target(folder, folder=True)
@@ -107,7 +103,7 @@ class FolderStore:
                 _save(place / "spread.npy", np.asarray(spread, np.float32))
             else:
                 _check_header(place, model, graph)
-            journal = Journal(place, dim, width, new=new)
+            journal = Journal(place, dim, new=new)
             if new:
                 header = {"format": "sanne-store", "format_version": FORMAT_VERSION, "model": model, "graph": graph}
                 with replaced_file(place / HEADER) as part:

@@ -28,16 +28,14 @@ class Index(Protocol):
 
 
 class LiveVectors:
-    """Vectors and spreads; writes to the arrays it is given, which may be a private (copy-on-write) map of a file."""
+    """Vectors and spreads; writes to the vectors it is given, which may be a private (copy-on-write) map of a file."""
 
     def __init__(self, vectors: FloatArray, spread: FloatArray) -> None:
         self.lock = threading.RLock()  # held while the vectors, or the nodes they belong to, change
-        self._base, self._base_spread = vectors, spread
-        self._base_lengths = _lengths(vectors)
-        dim = vectors.shape[1]
-        self._added = Growing(np.empty((0, dim), np.float32))
-        self._added_spread = Growing(np.empty(0, np.float32))
-        self._added_lengths = Growing(np.empty(0, np.float32))
+        self._base = vectors
+        self._added = Growing(np.empty((0, vectors.shape[1]), np.float32))
+        self._spread = Growing(spread)
+        self._lengths = Growing(_lengths(vectors))
         self.index: Index | None = None
         self._newer: dict[int, None] = {}  # nodes whose vectors the index does not hold
         self._since: dict[int, None] = {}  # the same of an index that is being made
@@ -67,21 +65,22 @@ class LiveVectors:
     def add(self, vectors: FloatArray, spread: FloatArray) -> None:
         """Append nodes."""
         first = len(self._base) + self._added.extend(len(vectors), vectors)
-        self._added_spread.extend(len(vectors), spread)
-        self._added_lengths.extend(len(vectors), _lengths(vectors))
+        self._spread.extend(len(vectors), spread)
+        self._lengths.extend(len(vectors), _lengths(vectors))
         for node in range(first, self.count):
             self._newer[node] = self._since[node] = None
 
     def put(self, node: int, vector: FloatArray, spread: float) -> None:
         """Change the vector of a node."""
-        (vectors, spreads, lengths), row = self._place(node)
-        vectors[row], spreads[row], lengths[row] = vector, spread, np.linalg.norm(vector)
+        first = len(self._base)
+        vectors, row = (self._base, node) if node < first else (self._added.rows, node - first)
+        vectors[row] = vector
+        self._spread.rows[node], self._lengths.rows[node] = spread, np.linalg.norm(vector)
         self._newer[node] = self._since[node] = None
 
     def get(self, node: int) -> tuple[FloatArray, float]:
         """The vector of a node and its spread."""
-        (vectors, spreads, _), row = self._place(node)
-        return vectors[row].copy(), float(spreads[row])
+        return self._rows(np.array([node]))[0], float(self._spread.rows[node])
 
     def search(
         self, queries: FloatArray, k: int, alive: npt.NDArray[np.bool_], leave_out: int = -1
@@ -95,7 +94,7 @@ class LiveVectors:
         if self.index is not None:
             return [self._search_index(self.index, query, count, wanted) for query in queries]
         scores = np.concatenate([queries @ self._base.T, queries @ self._added.rows.T], axis=1)
-        scores /= np.maximum(np.concatenate([self._base_lengths, self._added_lengths.rows]), _TINY)
+        scores /= np.maximum(self._lengths.rows, _TINY)
         scores[:, ~wanted] = -np.inf
         return [_best(row, count) for row in scores]
 
@@ -122,11 +121,6 @@ class LiveVectors:
         rows[old] = self._base[nodes[old]]
         rows[~old] = self._added.rows[nodes[~old] - len(self._base)]
         return rows
-
-    def _place(self, node: int) -> tuple[tuple[FloatArray, FloatArray, FloatArray], int]:
-        if node < len(self._base):
-            return (self._base, self._base_spread, self._base_lengths), node
-        return (self._added.rows, self._added_spread.rows, self._added_lengths.rows), node - len(self._base)
 
 
 def _lengths(vectors: FloatArray) -> FloatArray:
