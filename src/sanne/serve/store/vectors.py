@@ -1,8 +1,8 @@
 """The vectors of all nodes by number, and the nearest among them.
 
 Up to `EXACT_ROWS` nodes all cosines are computed in memory. At that size this took 5.6 ms of processor time, LanceDB's
-exact search 68 ms and its index 10 ms (`python benchmarks/search.py`). Above, a LanceDB index finds candidates, and
-all vectors newer than the index are compared as well.
+exact search 68 ms and its index 10 ms (`python benchmarks/search.py`). Above, a LanceDB index finds candidates among
+the vectors that the base nodes began with, and all newer ones are compared as well.
 """
 
 import threading
@@ -36,9 +36,8 @@ class LiveVectors:
         self._added = Growing(np.empty((0, vectors.shape[1]), np.float32))
         self._spread = Growing(spread)
         self._lengths = Growing(_lengths(vectors))
-        self.index: Index | None = None
-        self._newer: dict[int, None] = {}  # nodes whose vectors the index does not hold
-        self._since: dict[int, None] = {}  # the same of an index that is being made
+        self.index: Index | None = None  # of the base nodes' first vectors
+        self._changed: set[int] = set()  # base nodes with other vectors now
 
     @property
     def count(self) -> int:
@@ -48,39 +47,25 @@ class LiveVectors:
     def dim(self) -> int:
         return int(self._base.shape[1])
 
-    @property
-    def num_newer(self) -> int:
-        """How many vectors the index does not hold."""
-        return len(self._newer)
-
-    def begin_index(self) -> FloatArray:
-        """A copy of all vectors, including removed nodes; what changes from now on is newer than it."""
-        self._since = {}
-        return np.concatenate([self._base, self._added.rows])
-
-    def use_index(self, index: Index) -> None:
-        """Search through an index of the vectors that `begin_index` gave."""
-        self.index, self._newer = index, self._since
-
     def add(self, vectors: FloatArray, spread: FloatArray) -> None:
         """Append nodes."""
-        first = len(self._base) + self._added.extend(len(vectors), vectors)
+        self._added.extend(len(vectors), vectors)
         self._spread.extend(len(vectors), spread)
         self._lengths.extend(len(vectors), _lengths(vectors))
-        for node in range(first, self.count):
-            self._newer[node] = self._since[node] = None
 
     def put(self, node: int, vector: FloatArray, spread: float) -> None:
         """Change the vector of a node."""
-        first = len(self._base)
-        vectors, row = (self._base, node) if node < first else (self._added.rows, node - first)
-        vectors[row] = vector
+        if node < len(self._base):
+            self._base[node] = vector
+            self._changed.add(node)
+        else:
+            self._added.rows[node - len(self._base)] = vector
         self._spread.rows[node], self._lengths.rows[node] = spread, np.linalg.norm(vector)
-        self._newer[node] = self._since[node] = None
 
     def get(self, node: int) -> tuple[FloatArray, float]:
         """The vector of a node and its spread."""
-        return self._rows(np.array([node]))[0], float(self._spread.rows[node])
+        row = self._base[node] if node < len(self._base) else self._added.rows[node - len(self._base)]
+        return row.copy(), float(self._spread.rows[node])
 
     def search(
         self, queries: FloatArray, k: int, alive: npt.NDArray[np.bool_], leave_out: int = -1
@@ -102,25 +87,21 @@ class LiveVectors:
         self, index: Index, query: FloatArray, count: int, wanted: npt.NDArray[np.bool_]
     ) -> list[tuple[int, float]]:
         """The nearest of what the index finds and of all vectors newer than it."""
-        newer = np.fromiter(self._newer, np.int64, len(self._newer))
         limit = 2 * count + 10
         while True:
             found = index.nearest(query, limit)
-            outdated = np.fromiter((int(node) in self._newer for node in found), bool, len(found))
-            usable = found[~outdated & wanted[found]]
+            usable = [node for node in found.tolist() if wanted[node] and node not in self._changed]
             if len(usable) >= count or len(found) < limit:
                 break
             limit *= 4
-        nodes = np.concatenate([usable, newer[wanted[newer]]])
-        best = _best(cosines(self._rows(nodes), query), min(count, len(nodes)))
+        first = len(self._base)
+        old = np.array([*usable, *self._changed], np.int64)
+        nodes = np.concatenate([old, np.arange(first, self.count)])
+        added = self._added.rows @ query / np.maximum(self._lengths.rows[first:], _TINY)
+        scores = np.concatenate([cosines(self._base[old], query), added])
+        scores[~wanted[nodes]] = -np.inf
+        best = _best(scores, min(count, int(wanted[nodes].sum())))
         return [(int(nodes[place]), score) for place, score in best]
-
-    def _rows(self, nodes: IntArray) -> FloatArray:
-        rows = np.empty((len(nodes), self.dim), np.float32)
-        old = nodes < len(self._base)
-        rows[old] = self._base[nodes[old]]
-        rows[~old] = self._added.rows[nodes[~old] - len(self._base)]
-        return rows
 
 
 def _lengths(vectors: FloatArray) -> FloatArray:
