@@ -5,6 +5,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partialmethod
 from pathlib import Path
 from typing import Any, Self
 
@@ -115,45 +116,36 @@ class Engine:
         *,
         explain: Sequence[int],
         similar: Sequence[int],
+        keep: bool = False,
         before_commit: Callable[[list[Result]], object] = len,
     ) -> list[Result]:
-        """Answers for several requests, computed together; nothing is kept, and requests do not see each other.
+        """Answers for several requests, computed together; requests do not see each other.
 
         `explain[i]` and `similar[i]` are the numbers of nodes to list for each node of request i (0: none). The result
-        of an invalid request is its error. `before_commit` gets all results; if it fails, so does the call.
+        of an invalid request is its error. With `keep` the nodes are added: they are durable when this returns, all
+        requests in one commit. `before_commit` gets all results; if it fails, nothing is kept.
         """
         with self._working:
-            results = self._answer(check_requests(requests, self._state, distinct=False), explain, similar)
-            before_commit(results)
-            return results
-
-    def add(
-        self,
-        requests: Sequence[Sequence[NewNode]],
-        *,
-        explain: Sequence[int],
-        similar: Sequence[int],
-        before_commit: Callable[[list[Result]], object] = len,
-    ) -> list[Result]:
-        """Like `embed`, but keeps the nodes: they are durable when this returns, all requests in one commit.
-
-        If `before_commit` fails, nothing is kept.
-        """
-        with self._working:
-            checked = check_requests(requests, self._state, distinct=True)
+            checked = check_requests(requests, self._state, distinct=keep)
             results = self._answer(checked, explain, similar)
             before_commit(results)
-            groups, changes = [], []
-            for group, result in zip(checked, results, strict=True):
-                if isinstance(group, Group) and isinstance(result, list):
-                    groups.append(group)
-                    answered = zip(group.nodes, result, strict=True)
-                    changes.append([_entry("add", node, answer.vector, answer.spread) for node, answer in answered])
-            self._store.append(changes)
-            with self._lock:
-                self._state.add(groups, changes)
-            self._tidy()
+            if keep:
+                self._keep(checked, results)
             return results
+
+    add = partialmethod(embed, keep=True)
+
+    def _keep(self, checked: Sequence[Group | SanneError], results: Sequence[Result]) -> None:
+        groups, changes = [], []
+        for group, result in zip(checked, results, strict=True):
+            if isinstance(group, Group) and isinstance(result, list):
+                groups.append(group)
+                answered = zip(group.nodes, result, strict=True)
+                changes.append([_entry("add", node, answer.vector, answer.spread) for node, answer in answered])
+        self._store.append(changes)
+        with self._lock:
+            self._state.add(groups, changes)
+        self._tidy()
 
     def replace(self, nodes: Sequence[NewNode]) -> list[Answer | Exception]:
         """Change the attributes and links of existing nodes (directed: links from them), all in one commit.

@@ -225,8 +225,7 @@ class Explorer:
     ) -> Response:
         """Nodes by a part of their id, or by words of their text."""
         hits, complete = self.search.find(q, limit)
-        nodes = [{"id": hit.id, "snippet": hit.snippet} for hit in hits]
-        return json_response(to_json({"nodes": nodes, "complete": complete}), _NOT_CACHED)
+        return json_response(to_json({"nodes": hits, "complete": complete}), _NOT_CACHED)
 
     def _places(self, vectors: list[Any]) -> list[dict[str, Any]]:
         points, colours = self.map.place(np.array(vectors, np.float32).reshape(-1, self.engine.dim))
