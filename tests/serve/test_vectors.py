@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sanne.serve.store.index import SearchIndex, add_index
+from sanne.serve.store.index import SearchIndex, find_or_build
 from sanne.serve.store.vectors import LiveVectors
 
 DIM = 16
@@ -44,7 +44,7 @@ def test_exact_search_over_base_and_added_rows() -> None:
 def test_an_index_finds_nearly_all_and_what_changed_is_compared_one_by_one(tmp_path: Path) -> None:
     rows = some(3000, 1)
     vectors = LiveVectors(rows.copy(), np.zeros(3000, np.float32))
-    add_index(tmp_path, rows, vectors)
+    vectors.index = find_or_build(tmp_path, rows)
     assert vectors.index is not None
     now = np.concatenate([rows, some(50, 2)])
     alive = np.ones(len(now), bool)
@@ -60,7 +60,7 @@ def test_an_index_finds_nearly_all_and_what_changed_is_compared_one_by_one(tmp_p
     check_nearly_exact(vectors, now, alive)
     again = LiveVectors(rows.copy(), np.zeros(3000, np.float32))  # a restart: the index on disk, then what is newer
     change(again)
-    add_index(tmp_path, np.empty((0, DIM), np.float32), again)  # none has to be made
+    again.index = find_or_build(tmp_path, np.empty((0, DIM), np.float32))  # none has to be made
     check_nearly_exact(again, now, alive)
 
 
@@ -73,10 +73,10 @@ def test_an_index_that_was_not_completed_is_made_again(tmp_path: Path, monkeypat
 
     with monkeypatch.context() as patch:
         patch.setattr("lancedb.table.LanceTable.create_index", breaks_off)
-        add_index(tmp_path, rows, vectors)
+        vectors.index = find_or_build(tmp_path, rows)
     assert vectors.index is None
     assert SearchIndex.open(tmp_path) is None
-    add_index(tmp_path, rows, vectors)
+    vectors.index = find_or_build(tmp_path, rows)
     assert vectors.index is not None
     check_nearly_exact(vectors, rows, np.ones(3000, bool))
 

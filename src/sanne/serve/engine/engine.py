@@ -277,22 +277,12 @@ class Engine:
         assert vector.shape == (self.dim,)
         return self._nearest(vector[None], k)[0]
 
-    @property
-    def num_deleted(self) -> int:
-        """How many nodes were deleted."""
-        return self._state.deleted
-
     def deleted(self) -> list[NodeId]:
         """The ids of deleted nodes, without those that were added again."""
         with self._lock:
             ids = self._state.ids
             names = [ids.name(number) for number in np.flatnonzero(~self._state.graph.alive).tolist()]
             return [name for name in dict.fromkeys(names) if ids.find(name) < 0]
-
-    @property
-    def num_arrived(self) -> int:
-        """How many nodes were added since the fit, including those deleted again."""
-        return self._state.graph.num_slots - self._state.graph.base.num_nodes
 
     def arrived(self, first: int, count: int) -> list[tuple[NodeId, FloatArray] | None]:
         """Ids and vectors of at most `count` added nodes in order, from position `first`; None for a deleted one."""
@@ -306,17 +296,16 @@ class Engine:
         with self._lock:
             return self._state.text_changes()
 
-    def statistics(self) -> dict[str, Any]:
-        """Counts: nodes, edges, added, deleted, stale, dim, reads, journal_rows."""
+    def statistics(self) -> dict[str, int]:
+        """Counts. Of the nodes that arrived since the fit, `added` leaves out those that were deleted again."""
         with self._lock:
             return {
                 "nodes": self._state.num_nodes,
                 "edges": self._state.graph.num_edges,
+                "arrived": self._state.num_arrived,
                 "added": self._state.num_added,
                 "deleted": self._state.deleted,
                 "stale": self._state.num_stale,
-                "dim": self.dim,
-                "reads": self.reads,
                 "journal_rows": self._store.rows,
             }
 

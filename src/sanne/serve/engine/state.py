@@ -67,6 +67,10 @@ class LiveState:
         return self.graph.num_slots - self.deleted
 
     @property
+    def num_arrived(self) -> int:
+        return self.graph.num_slots - self._base_count
+
+    @property
     def num_added(self) -> int:
         return int(self.graph.alive[self._base_count :].sum())
 

@@ -167,7 +167,7 @@ class Explorer:
 
     def info(self) -> Response:
         """What the map is, and its progress."""
-        layout = self.map.layout
+        layout, counts = self.map.layout, self.engine.statistics()
         about = {
             "version": layout.version,
             "kind": layout.kind,
@@ -177,8 +177,8 @@ class Explorer:
             "colouring": layout.colouring,
             "classes": layout.classes,
             "no_colour": NO_COLOUR,
-            "arrived": self.engine.num_arrived,
-            "deleted": self.engine.num_deleted,
+            "arrived": counts["arrived"],
+            "deleted": counts["deleted"],
             "reads": self.engine.reads,
             "feature_width": self.engine.feature_width,
         }

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from sanne.errors import MissingExtraError
 from sanne.graph.graph import FloatArray, IntArray
-from sanne.serve.store.vectors import LiveVectors
 
 logger = logging.getLogger(__name__)
 
@@ -59,12 +58,13 @@ class SearchIndex:
         return found
 
 
-def add_index(folder: Path, base: FloatArray, vectors: LiveVectors) -> None:
-    """Search `vectors` through an index of those they began with, `base`: the one in the folder, or a new one."""
+def find_or_build(folder: Path, vectors: FloatArray) -> SearchIndex | None:
+    """The index in a folder, or a new one of these vectors; None if that fails."""
     try:
-        vectors.index = SearchIndex.open(folder) or SearchIndex.build(folder, base)
+        return SearchIndex.open(folder) or SearchIndex.build(folder, vectors)
     except (OSError, ValueError, RuntimeError) as error:  # search works without
         logger.warning("%s: the search index could not be made (%s)", folder, error)
+        return None
 
 
 def _connect(folder: Path) -> Any:

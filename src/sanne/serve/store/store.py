@@ -29,7 +29,7 @@ from sanne.graph.graph import FloatArray, Graph
 from sanne.infer.embed import embed
 from sanne.model.artifact import VECTORS, Artifact
 from sanne.serve.store import journal
-from sanne.serve.store.index import add_index
+from sanne.serve.store.index import find_or_build
 from sanne.serve.store.journal import Change, Entry, FeaturesOf, Journal
 from sanne.serve.store.vectors import EXACT_ROWS, LiveVectors
 from sanne.vectors.formats import read_vectors
@@ -84,8 +84,7 @@ class FolderStore:
         self.journal = journal
         self.indexing: threading.Thread | None = None
         if vectors.count > EXACT_ROWS:
-            base = np.load(folder / "vectors.npy", mmap_mode="r")
-            self.indexing = threading.Thread(target=add_index, args=(folder, base, vectors), name="sanne-index")
+            self.indexing = threading.Thread(target=self._index, name="sanne-index")
             self.indexing.start()
 
     @classmethod
@@ -118,6 +117,9 @@ class FolderStore:
         except BaseException:
             os.close(lock)
             raise
+
+    def _index(self) -> None:
+        self.vectors.index = find_or_build(self._folder, np.load(self._folder / "vectors.npy", mmap_mode="r"))
 
     @property
     def rows(self) -> int:

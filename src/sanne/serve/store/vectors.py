@@ -6,25 +6,18 @@ the vectors that the base nodes began with, and all newer ones are compared as w
 """
 
 import threading
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from sanne.graph.graph import FloatArray, IntArray
+from sanne.graph.graph import FloatArray
 from sanne.serve.live.rows import Growing
+from sanne.serve.store.index import SearchIndex
 from sanne.vectors.normalise import unit
 from sanne.vectors.search import best_rows, cosines
 
 EXACT_ROWS = 100_000
 _TINY = 1e-12
-
-
-class Index(Protocol):
-    """Finds the nearest of the vectors that it was built from."""
-
-    def nearest(self, query: FloatArray, count: int) -> IntArray:
-        """The numbers of about the `count` nearest."""
 
 
 class LiveVectors:
@@ -36,7 +29,7 @@ class LiveVectors:
         self._added = Growing(np.empty((0, vectors.shape[1]), np.float32))
         self._spread = Growing(spread)
         self._lengths = Growing(_lengths(vectors))
-        self.index: Index | None = None  # of the base nodes' first vectors
+        self.index: SearchIndex | None = None  # of the base nodes' first vectors
         self._changed: set[int] = set()  # base nodes with other vectors now
 
     @property
@@ -84,7 +77,7 @@ class LiveVectors:
         return [_best(row, count) for row in scores]
 
     def _search_index(
-        self, index: Index, query: FloatArray, count: int, wanted: npt.NDArray[np.bool_]
+        self, index: SearchIndex, query: FloatArray, count: int, wanted: npt.NDArray[np.bool_]
     ) -> list[tuple[int, float]]:
         """The nearest of what the index finds and of all vectors newer than it."""
         limit = 2 * count + 10
