@@ -24,7 +24,7 @@ FITTED_AT_MOST = 20_000  # nodes that t-SNE sees
 DRAWN_AT_MOST = 200_000  # nodes on the map
 COMMUNITIES = 8
 _BLOCK = 512  # rows compared with the reference together
-_NEIGHBOURS = 15
+_NEIGHBOURS = 9
 _NICE = 5  # the layout has a lower priority than requests
 
 
@@ -50,12 +50,18 @@ def nearest(reference: Floats, rows: Floats, count: int) -> tuple[Rows, Floats]:
 
 
 def between(reference: Floats, points: Floats, rows: Floats) -> Floats:
-    """Points for rows at the weighted mean of the points of their nearest neighbours: the map itself does not move."""
+    """Points for rows among those of their nearest neighbours, most of which are close together; the map stays.
+
+    A weighted mean: less the farther a neighbour is, and the farther its point is from the median of the points.
+    """
     found, distances = nearest(reference, rows, _NEIGHBOURS)
-    scale = np.maximum(distances[:, [min(4, distances.shape[1] - 1)]], 1e-6)
-    weights = np.exp(-((distances / scale) ** 2))
+    near = points[found]  # (rows, neighbours, 2)
+    offsets = np.linalg.norm(near - np.median(near, axis=1, keepdims=True), axis=2)
+    usual_distance, usual_offset = np.median(distances, axis=1), np.median(offsets, axis=1)
+    weights = np.exp(-((distances / np.maximum(usual_distance, 1e-6)[:, None]) ** 2))
+    weights *= np.exp(-((offsets / np.maximum(usual_offset, 1e-6)[:, None]) ** 2))
     weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1e-12)
-    return np.asarray((weights[:, :, None] * points[found]).sum(axis=1), np.float32)
+    return np.asarray((weights[:, :, None] * near).sum(axis=1), np.float32)
 
 
 def lay_out(reference: Floats, others: Floats, seed: int, report: Progress) -> tuple[Floats, Colours]:
