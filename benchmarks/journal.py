@@ -151,7 +151,7 @@ def main() -> None:
         for (name, clients), total in results.items():
             with tempfile.TemporaryDirectory(dir=options.folder) as folder:
                 place = Path(folder)
-                log: Log = LanceLog(place) if name == "lancedb" else Journal(place, DIM, VOCABULARY, new=True)
+                log: Log = LanceLog(place) if name == "lancedb" else Journal(place, DIM, new=True)
                 writes, commits = measure(log, clients, options.seconds)
                 log.close()
                 for i, value in enumerate((writes, commits, size_of(place))):

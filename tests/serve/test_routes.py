@@ -197,6 +197,7 @@ def test_similar_nodes_by_id_by_vector_and_by_description(client: httpx.Client) 
         ("/v1/embed", {"nodes": [{"id": "x", "features": {"indices": [1], "values": []}}]}, "nodes[0].features"),
         ("/v1/embed", {"nodes": [{"id": "x", "text": "words"}]}, "nodes[0].text"),
         ("/v1/embed", {"nodes": [{"id": "x", "txet": "words"}]}, "nodes[0].txet"),
+        ("/v1/embed", {"nodes": [{"id": "x", "text": "words", "features": [0.5] * 12}]}, "nodes[0].text"),
         ("/v1/embed", {"nodes": [{"id": "x"}], "similar": -1}, "similar"),
         ("/v1/embed", {"nodes": [{"id": "x"}], "explain": 10**6}, "explain"),
         ("/v1/embed", {"nodes": [{"id": f"x{i}"} for i in range(257)]}, "nodes"),

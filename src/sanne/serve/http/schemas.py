@@ -67,12 +67,6 @@ class NodeContent(Strict):
     features: list[Number] | SparseRow | None = None
     links: list[NodeId | Link] = Field(default=[], description="Existing nodes, or other nodes of this request.")
 
-    @model_validator(mode="after")
-    def _one_kind(self) -> "NodeContent":
-        if self.text is not None and self.features is not None:
-            raise ValueError("both text and features: give the one that the model reads, or neither")
-        return self
-
     def to_new_node(self, id: EngineId, field: str, width: int | None) -> NewNode:
         """As the engine takes it; `field` is its path in the request, `width` the number of features that are read."""
         links = tuple((link.to, link.weight) if isinstance(link, Link) else (link, 1.0) for link in self.links)
