@@ -1,4 +1,4 @@
-"""Small graphs with known groups, and settings that train on them in a second."""
+"""Small graphs with known groups, and settings that fit them in a second."""
 
 from pathlib import Path
 from typing import Any
@@ -25,16 +25,23 @@ TINY: dict[str, Any] = {
     "epochs": 3,
     "num_negatives": 32,
     "num_targets": 2,
-    "cluster_sizes": (4,),
-    "cluster_seeds": 2,
+    "hidden_splits": 1,
+    "half_dim": 8,
+    "link_dim": 8,
+    "restart_steps": 8,
     "num_inference_walks": 8,
     "threads": 1,
     "device": "cpu",
 }
+TRAINED: dict[str, Any] = TINY | {"objective": "neighbours"}  # on walks, with epochs and checkpoints
 
 
 def tiny_config(**changes: Any) -> Config:
     return Config().replace(**(TINY | changes))
+
+
+def trained_config(**changes: Any) -> Config:
+    return Config().replace(**(TRAINED | changes))
 
 
 def planted_graph(
