@@ -18,11 +18,9 @@ from sanne.evaluate.splits import seeded_splits
 from sanne.features.choose import fit_features
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.split import hide_nodes
-from sanne.seeds import derived_seed
-from sanne.walks.mean_walk import mean_along_walks
-from sanne.walks.sample import WalkSampler
+from sanne.walks.diffusion import Diffusion
 
-_MEAN_WALKS = 128  # per node, for the vectors without training
+_RESTART, _STEPS = 0.1, 16  # of the walks that the vectors without training are the mean of
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,13 +126,10 @@ def make_task(dataset: str) -> Task:
 
 
 def walk_means(task: Task, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Vectors without training, mean features along walks, of present and of new nodes."""
-    config = Config()
-    feature_map = fit_features(task.before, config.features, seed)
+    """Vectors without training, mean features along walks with restarts, of present and of new nodes."""
+    feature_map = fit_features(task.before, Config().features, seed)
 
-    def means(graph: Graph, nodes: IntArray) -> FloatArray:
-        walk_seed = derived_seed(seed, "inference")
-        sampler = WalkSampler(graph.adjacency("both"), walk_length=config.walks.walk_length, seed=walk_seed)
-        return mean_along_walks(sampler, feature_map.transform(graph), nodes, _MEAN_WALKS)
+    def means(graph: Graph) -> FloatArray:
+        return Diffusion(graph.adjacency("both")).spread(feature_map.transform(graph), (_RESTART,), _STEPS)[0]
 
-    return means(task.before, np.arange(task.before.num_nodes)), means(task.graph, task.new)
+    return means(task.before), means(task.graph)[task.new]

@@ -1,15 +1,15 @@
 """Smoothed features: personalised PageRank of TF-IDF + SVD vectors over the graph. No learning at all."""
 
-import dataclasses
 import time
 from collections.abc import Callable
 from typing import Any, Self
 
 from sanne.config import Config
+from sanne.features.base import FeatureMap
 from sanne.features.choose import fit_features
-from sanne.graph.graph import Graph
-from sanne.model.teacher import smooth
-from sanne_lab.baselines.interface import Snapshot, kept
+from sanne.graph.graph import FloatArray, Graph
+from sanne.walks.diffusion import Diffusion
+from sanne_lab.baselines.interface import Snapshot, feature_settings, kept
 
 
 class Smoothed:
@@ -34,21 +34,22 @@ class Smoothed:
 
     def settings(self) -> dict[str, Any]:
         """Smoothing and features."""
-        return {"alpha": self._alpha, "steps": self._steps, **dataclasses.asdict(self._config.features)}
+        return {"alpha": self._alpha, "steps": self._steps, **feature_settings(self._config.features)}
 
     def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
         """Fit the feature map, smooth; new nodes are smoothed over the larger graph."""
         started = time.perf_counter()
         feature_map = fit_features(features_from or graph, self._config.features, seed)
-        vectors = smooth(graph.adjacency("both"), feature_map.transform(graph), self._alpha, self._steps)
+        vectors = self._smoothed(graph, feature_map)
         seconds = time.perf_counter() - started
         consider(
             Snapshot(
                 0,
                 present=kept(vectors),
-                new=lambda larger, nodes: smooth(
-                    larger.adjacency("both"), feature_map.transform(larger), self._alpha, self._steps
-                )[nodes],
+                new=lambda larger, nodes: self._smoothed(larger, feature_map)[nodes],
             )
         )
         return seconds
+
+    def _smoothed(self, graph: Graph, feature_map: FeatureMap) -> FloatArray:
+        return Diffusion(graph.adjacency("both")).spread(feature_map.transform(graph), (self._alpha,), self._steps)[0]

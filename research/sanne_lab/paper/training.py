@@ -16,8 +16,8 @@ from sanne.evaluate.node_classification import SplitScore
 from sanne.files.atomic import replaced_file
 from sanne.graph.graph import FloatArray
 from sanne.model.encoder import WalkEncoder
-from sanne.model.walk_model import WalkModel
 from sanne.model.neighbours import NeighbourSoftmax
+from sanne.model.walk_model import WalkModel
 from sanne.seeds import derived_seed, numpy_stream
 from sanne.train.distributed import Processes
 from sanne.train.loop import dense_parameters, is_finite, training_step
