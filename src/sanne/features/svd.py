@@ -19,6 +19,8 @@ def components(matrix: Any, width: int, stream: np.random.Generator, passes: int
     start = stream.standard_normal((matrix.shape[1], block)).astype(np.float32)
     transposed = matrix.T.tocsr() if sp.issparse(matrix) else matrix.T
     basis = multiply(matrix, start)
+    if not basis.any():
+        return np.zeros((matrix.shape[1], 0), np.float32)
     for _ in range(passes):
         basis = multiply(matrix, multiply(transposed, _orthonormal(basis)))
     across = multiply(transposed, _orthonormal(basis))  # (columns, block)

@@ -274,7 +274,7 @@ class HiddenModel(Model):
     def _guess(self, seen: list[Scaled], view: int, hidden: int) -> Prediction:
         tokens = self._seen_tokens(view)
         rows = [seen[token.view].rows[token.restart] for token in tokens]
-        left_out = numpy_stream(self._seed, "left_out").random(len(rows[0])) < _LEFT_OUT
+        left_out = numpy_stream(self._seed, "left_out", view).random(len(rows[0])) < _LEFT_OUT
         trust = np.array([_LINK_TRUST if token.view in self._layout.links else _TRUST for token in tokens])
         return predict(rows, seen[hidden].rows[self._layout.own], left_out, trust, _COARSE)
 
@@ -343,7 +343,7 @@ class HiddenModel(Model):
         rows = np.concatenate([np.float32(s) * b.values for s, b in zip(scales, blocks, strict=True)], axis=1)
         sample = rows[numpy_stream(self._seed, "axes").permutation(len(rows))[:_AXES]]
         values, axes = eigh((sample.T @ sample).astype(np.float64))
-        rank = int(np.sum(values > 1e-9 * max(values[-1], 1e-30)))
+        rank = min(int(np.sum(values > 1e-9 * max(values[-1], 1e-30))), max(len(sample) - 1, 1))
         if self._wanted > rank:
             raise InputError(
                 f"dim ({self._wanted}) is larger than what this graph can fill ({rank} numbers): choose a smaller one, "

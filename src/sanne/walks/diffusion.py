@@ -68,7 +68,7 @@ class Diffusion:
     def spread(self, rows: FloatArray, restarts: Sequence[float], steps: int) -> npt.NDArray[np.float32]:
         """Rows (nodes, width) at each restart, (restarts, nodes, width)."""
         weights = step_weights(restarts, steps)
-        power = np.ascontiguousarray(rows, np.float32)
+        power = np.array(rows, np.float32, order="C")  # a copy: later steps write into it
         sums = weights[0][:, None, None] * power
         other = np.empty_like(power)
         for share in weights[1:]:
