@@ -52,7 +52,7 @@ def fit_model(
     model = kind.empty(config, feature_map, graph.num_nodes, seed, None)
     if feature_map.costly:
         feature_map = cached = CachedFeatures(feature_map)
-        features = cached.keep(graph, features)
+        cached.keep(graph, features)
     artifact = Artifact(config, seed, feature_map, model, graph.num_nodes, dict(record or {}))
     adjacency = graph.adjacency(config.walks.direction)
     outside = 0.0
