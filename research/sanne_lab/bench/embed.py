@@ -1,6 +1,7 @@
 """`sanne bench embed`: how fast nodes are embedded, many at once and one alone."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def bench_embed(recipe: str, num_nodes: int, settings: dict[str, Any] | None = N
     nodes = np.random.default_rng(0).permutation(num_nodes)
     with torch_threads(config.train.threads, at_once * config.walks.walk_length):
         threads = torch.get_num_threads()
-        tasks = [lambda: embed(artifact, graph, nodes[:many], progress=False)]
+        tasks: list[Callable[[], object]] = [lambda: embed(artifact, graph, nodes[:many], progress=False)]
         if isinstance(artifact.model, WalkModel):
             tasks.append(bare_products(forward_shapes(config, at_once)))
         embedding, *bare = timed_in_turns(tasks, times=1)
