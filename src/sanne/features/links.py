@@ -1,5 +1,6 @@
 """A node's links as a vector: its row of the normalised adjacency matrix on that matrix's leading singular vectors."""
 
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from sanne.graph.sparse import multiply
 from sanne.seeds import numpy_stream
 from sanne.vectors.normalise import unit
 
+_FEW = 1000  # ids; more are matched with the known ones at once
 _PASSES = 5  # of the power iteration: eigenvalues of graphs lie close together
 
 
@@ -44,7 +46,7 @@ class LinkMap:
         """Rows of length one, (nodes, width); zeros for a node without known neighbours."""
         links = _links(graph, nodes)
         ends = np.arange(graph.num_nodes) if nodes is None else np.unique(links.indices)
-        rows = match_ids(pa.array(graph.node_ids[ends]), self._known)
+        rows = self._find(graph.node_ids[ends])
         found = rows >= 0
         here = np.zeros((len(ends), self.width), np.float32)
         here[found] = self._components[rows[found]]
@@ -54,6 +56,17 @@ class LinkMap:
             )
             here = here if len(ends) else np.zeros((1, self.width), np.float32)
         return unit(multiply(links, here))
+
+    def _find(self, ids: Any) -> IntArray:
+        """The rows of ids among the known ones, -1 where there is none."""
+        if len(ids) > _FEW:
+            return match_ids(pa.array(ids), self._known)
+        return np.array([self._rows.get(str(name), -1) for name in ids.tolist()], np.int64)
+
+    @cached_property
+    def _rows(self) -> dict[Any, int]:
+        """The row of each known node, for a server that looks up a few at a time."""
+        return {str(name): row for row, name in enumerate(self._known.to_pylist())}
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
         return {"known_ids": self._known.to_pylist()}, {"components": self._components}
