@@ -1,5 +1,6 @@
 """Small graphs with known groups, and settings that fit them in a second."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,19 @@ def planted_graph(
         features=features.astype(np.float32),
         labels=labels,
     )
+
+
+def document_graph(groups: int = 3, size: int = 30, *, own: int = 5, common: int = 4, seed: int = 0) -> Graph:
+    """A planted graph with texts instead of features: `own` words of a node's group among `common` ones of all."""
+    graph = planted_graph(groups, size, seed=seed)
+    stream = np.random.default_rng(seed)
+    topics = [[f"topic{group}x{i}" for i in range(12)] for group in range(groups)]
+    everywhere = [f"common{i}" for i in range(20)]
+    texts = [
+        " ".join([*stream.choice(topics[label], own), *stream.choice(everywhere, common)])
+        for label in np.asarray(graph.labels).tolist()
+    ]
+    return dataclasses.replace(graph, features=None, texts=np.array(texts, object))
 
 
 def assert_same_graph(found: Graph, graph: Graph) -> None:

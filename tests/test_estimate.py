@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planted import TINY, planted_graph, tiny_config
+from planted import TINY, TRAINED, planted_graph, tiny_config, trained_config
 from sanne import estimate as estimate_module
 from sanne.cli import main
 from sanne.estimate import estimate_embedding, estimate_fit
@@ -21,12 +21,13 @@ from sanne_lab.bench.graphs import featured_graph
 GRAPH = planted_graph(size=100)
 
 
-@pytest.mark.parametrize("objective", ["distil", "neighbours"])
-def test_every_stage_of_a_fit_has_its_seconds(objective: str) -> None:
+@pytest.mark.parametrize(
+    ("objective", "stages"),
+    [("hidden", {"features", "learning"}), ("neighbours", {"features", "training", "embedding"})],
+)
+def test_every_stage_of_a_fit_has_its_seconds(objective: str, stages: set[str]) -> None:
     found = estimate_fit(GRAPH, tiny_config(objective=objective, epochs=3, steps_per_epoch=50))
-    assert set(found.stages) == {"features", "training", "embedding"} | (
-        {"teacher"} if objective == "distil" else set()
-    )
+    assert set(found.stages) == stages
     assert found.seconds == pytest.approx(sum(found.stages.values()))
     assert all(seconds >= 0 for seconds in found.stages.values())
     assert found.peak_bytes > 10**7
@@ -36,9 +37,9 @@ def test_more_work_takes_longer_and_more_memory(monkeypatch: pytest.MonkeyPatch)
     """By a clock that goes on by a second whenever it is looked at, so that busy cores change nothing."""
     clock = SimpleNamespace(perf_counter=partial(next, itertools.count()))
     monkeypatch.setattr(estimate_module, "time", clock)
-    few, many = (estimate_fit(GRAPH, tiny_config(epochs=1, steps_per_epoch=n)) for n in (10, 10_000))
+    few, many = (estimate_fit(GRAPH, trained_config(epochs=1, steps_per_epoch=n)) for n in (10, 10_000))
     assert many.stages["training"] > 20 * few.stages["training"]
-    model = SANNE(settings=TINY, progress=False).fit(GRAPH)
+    model = SANNE(settings=TRAINED, progress=False).fit(GRAPH)
     some, all_nodes = (estimate_embedding(model.artifact_, GRAPH, count) for count in (300, 300_000))
     assert all_nodes.stages["embedding"] > 20 * some.stages["embedding"]
     small, large = (estimate_fit(featured_graph(n, 5 * n, 12), tiny_config()) for n in (1000, 300_000))
@@ -69,7 +70,7 @@ def test_the_commands_estimate_and_write_nothing(
     settings = [word for name, value in TINY.items() for word in ("--set", f"{name}={_text(value)}")]
     code, printed = run(monkeypatch, capsys, "fit", tmp_path / "graph", "--estimate", "--json", *settings)
     assert code == 0
-    assert {"estimated_seconds", "estimated_peak_bytes", "training_seconds"} <= set(json.loads(printed.out))
+    assert {"estimated_seconds", "estimated_peak_bytes", "learning_seconds"} <= set(json.loads(printed.out))
     model = tmp_path / "model"
     assert run(monkeypatch, capsys, "fit", tmp_path / "graph", "--out", model, *settings)[0] == 0
     before = sorted(tmp_path.iterdir())

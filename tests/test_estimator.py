@@ -11,7 +11,7 @@ import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from planted import TINY, accuracy, planted_graph
+from planted import TINY, TRAINED, accuracy, planted_graph
 from sanne.errors import InputError, ModelFolderError, UnknownNodeError
 from sanne.estimator import SANNE
 from sanne.evaluate.node_classification import classify
@@ -72,7 +72,7 @@ def test_fit_returns_itself_and_sets_the_fitted_attributes(fitted: SANNE) -> Non
     model = tiny()
     assert model.fit(PRESENT) is model
     assert model.settings == settings  # not touched
-    assert model.embedding_.shape == (90, 8 + 12)  # two clusterings of four, twelve features
+    assert model.embedding_.shape == (90, model.artifact_.model.vector_dim)
     assert model.embedding_.dtype == np.float32
     assert model.spread_.shape == (90,)
     assert model.node_ids_.tolist() == PRESENT.node_ids.tolist()
@@ -124,12 +124,14 @@ def test_fit_and_transform_read_what_load_graph_reads(fitted: SANNE) -> None:
 # the same again
 
 
-@pytest.mark.parametrize("objective", ["distil", "neighbours"])
+@pytest.mark.parametrize("objective", ["hidden", "neighbours"])
 def test_the_same_seed_gives_the_same_vectors_and_another_seed_others(objective: str) -> None:
     first, again, other = (tiny(seed, objective=objective, dropout=0.1).fit(PRESENT) for seed in (0, 0, 1))
     assert np.array_equal(first.embedding_, again.embedding_)
     assert np.array_equal(first.transform(GRAPH), again.transform(GRAPH))
-    assert not np.allclose(first.embedding_, other.embedding_, atol=1e-3)
+    assert first.embedding_.shape != other.embedding_.shape or not np.allclose(
+        first.embedding_, other.embedding_, atol=1e-3
+    )
 
 
 def test_fit_resumes_from_a_checkpoint_to_the_same_vectors(tmp_path: Path) -> None:
@@ -137,10 +139,11 @@ def test_fit_resumes_from_a_checkpoint_to_the_same_vectors(tmp_path: Path) -> No
         if epoch == 2:
             raise KeyboardInterrupt
 
-    whole = tiny(dropout=0.1).fit(PRESENT)
+    settings = TRAINED | {"dropout": 0.1}
+    whole = SANNE(settings=settings).fit(PRESENT)
     with pytest.raises(KeyboardInterrupt):
-        tiny(dropout=0.1).fit(PRESENT, on_epoch=stop, checkpoint=tmp_path / "fit.safetensors")
-    resumed = tiny(dropout=0.1).fit(PRESENT, checkpoint=tmp_path / "fit.safetensors", resume=True)
+        SANNE(settings=settings).fit(PRESENT, on_epoch=stop, checkpoint=tmp_path / "fit.safetensors")
+    resumed = SANNE(settings=settings).fit(PRESENT, checkpoint=tmp_path / "fit.safetensors", resume=True)
     assert np.array_equal(whole.embedding_, resumed.embedding_)
 
 
@@ -157,9 +160,9 @@ def test_transform_changes_no_fitted_attribute(fitted: SANNE) -> None:
 
 
 def test_transform_of_the_training_graph_is_the_embedding(fitted: SANNE) -> None:
-    assert np.allclose(fitted.transform(PRESENT), fitted.embedding_, atol=1e-6)
+    assert np.allclose(fitted.transform(PRESENT), fitted.embedding_, atol=1e-5)
     row = int(np.flatnonzero(fitted.node_ids_ == "p5")[0])
-    assert np.allclose(fitted.transform(PRESENT, nodes=["p5"])[0], fitted.embedding_[row], atol=1e-5)
+    assert np.allclose(fitted.transform(PRESENT, nodes=["p5"])[0], fitted.embedding_[row], atol=1e-3)
 
 
 def test_explain_gives_spread_and_reasons(fitted: SANNE) -> None:
@@ -176,13 +179,13 @@ def test_explain_gives_spread_and_reasons(fitted: SANNE) -> None:
 
 
 def test_similar_finds_the_nodes_of_the_same_group() -> None:
-    model = tiny(epochs=10, learning_rate=5e-3).fit(PRESENT)
+    model = tiny().fit(PRESENT)
     group = dict(zip(GRAPH.node_ids.tolist(), GRAPH.labels.tolist(), strict=True))  # type: ignore[union-attr]
     found = model.similar("p5", k=8)
     assert len(found) == 8
     assert "p5" not in dict(found)
     assert [score for _, score in found] == sorted((score for _, score in found), reverse=True)
-    assert np.mean([group[name] == group["p5"] for name, _ in found]) > 0.5  # by chance a third
+    assert np.mean([group[name] == group["p5"] for name, _ in found]) > 0.7  # by chance a third
     row = int(np.flatnonzero(model.node_ids_ == "p5")[0])
     assert model.similar(model.embedding_[row], k=1)[0][0] == "p5"
 
@@ -241,7 +244,7 @@ def test_every_kind_of_model_survives_the_disk(tmp_path: Path, kind: str) -> Non
         texts=texts if kind == "tfidf" else None,
         features=GRAPH.features if kind == "table" else None,
     )
-    model = tiny(3, epochs=1, objective="neighbours" if kind == "table" else "distil").fit(graph)
+    model = tiny(3, epochs=1, objective="neighbours" if kind == "table" else "hidden").fit(graph)
     model.save(tmp_path / "m")
     later = SANNE.load(tmp_path / "m")
     assert later.node_ids_.dtype == np.int64
@@ -343,7 +346,7 @@ def test_awkward_graphs_work(tmp_path: Path) -> None:
         [0, 0, 1, 3, 4, 5, 2], [0, 1, 2, 4, 5, 6, 1], [9.0, 1.0, 0.5, 2.0, 1.0, 3.0, 1.0], node_ids=ids, directed=True
     )
     for direction in ("both", "along", "against"):
-        for objective in ("distil", "neighbours"):
+        for objective in ("hidden", "neighbours"):
             model = tiny(epochs=1, direction=direction, objective=objective).fit(graph)
             assert np.isfinite(model.embedding_).all()
             model.save(tmp_path / "m")
@@ -367,9 +370,7 @@ def test_planted_groups_are_separated_far_better_than_by_their_features(seed: in
     new = np.zeros(240, bool)
     new[stream.choice(240, 60, replace=False)] = True
     known = np.flatnonzero(~new)
-    model = tiny(seed, epochs=15, learning_rate=3e-3, cluster_seeds=4, num_inference_walks=16, walk_length=8).fit(
-        graph.subgraph(known)
-    )
+    model = tiny(seed).fit(graph.subgraph(known))
     train, test = np.arange(len(known)) % 3 == 0, np.arange(len(known)) % 3 != 0
     present = accuracy(model.embedding_, labels[known], train, test)
     by_features = accuracy(features_of(graph), labels, np.isin(np.arange(240), known[train]), known[test])
@@ -383,18 +384,18 @@ def test_planted_groups_are_separated_far_better_than_by_their_features(seed: in
 
 @pytest.fixture(scope="module")
 def cora_model(cora: Graph) -> SANNE:
-    """The default recipe on a tenth of its walks, so that the test stays short."""
-    shorter = {"epochs": 2, "num_walks": 8, "num_inference_walks": 32, "threads": 1}
-    return SANNE(settings=shorter, random_state=0).fit(cora)
+    return SANNE(random_state=0).fit(cora)
 
 
 def test_cora_by_the_default_recipe(cora: Graph, cora_model: SANNE) -> None:
     splits = load_splits("cora")
     rows = list(zip(splits.train, splits.val, splits.test, strict=True))
     result = classify(cora_model.embedding_, cora.labels, rows)
-    assert result.mean > 77, result  # the words alone have 62
+    assert result.mean > 80, result  # the words alone have 62
 
 
-def test_cora_by_walks_over_the_same_graph_gives_the_same_vectors(cora: Graph, cora_model: SANNE) -> None:
-    ids = cora.node_ids[:20]
-    assert np.allclose(cora_model.transform(cora, ids), cora_model.embedding_[:20], atol=1e-5)
+def test_a_few_nodes_of_cora_have_the_vectors_that_they_have_among_all(cora: Graph, cora_model: SANNE) -> None:
+    few, expected = cora_model.transform(cora, cora.node_ids[:20]), cora_model.embedding_[:20]
+    errors = np.linalg.norm(few - expected, axis=1) / np.linalg.norm(expected, axis=1)
+    assert errors.max() < 0.02  # walks are not followed to where hardly any of them goes
+    np.testing.assert_allclose(cora_model.transform(cora)[:20], expected, atol=1e-4)

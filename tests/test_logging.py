@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sanne
-from planted import TINY, planted_graph
+from planted import TRAINED, planted_graph
 from sanne.cli import main
 from sanne.estimator import SANNE
 from sanne.graph.folder.store import save_graph
@@ -39,7 +39,7 @@ def test_fit_and_transform_log_and_write_nothing(
 ) -> None:
     graph = planted_graph()
     with caplog.at_level(logging.INFO, "sanne"):
-        SANNE(settings=TINY).fit(graph).transform(graph, nodes=["p3"])
+        SANNE(settings=TRAINED).fit(graph).transform(graph, nodes=["p3"])
     assert {record.name.split(".")[0] for record in caplog.records} == {"sanne"}
     texts = [record.getMessage() for record in caplog.records]
     assert any(text.startswith("epoch 3 of 3: loss") for text in texts)
@@ -58,7 +58,7 @@ def test_verbose_shows_the_log(
 ) -> None:
     save_graph(planted_graph(), tmp_path / "papers")
     monkeypatch.chdir(tmp_path)
-    sets = [part for name, value in (TINY | {"cluster_sizes": 4}).items() for part in ("--set", f"{name}={value}")]
+    sets = [part for name, value in (TRAINED).items() for part in ("--set", f"{name}={value}")]
     monkeypatch.setattr(sys, "argv", ["sanne", *["-v"][:verbose], "fit", "papers", "--out", "m", *sets])
     with pytest.raises(SystemExit) as ended:
         main()

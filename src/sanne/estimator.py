@@ -136,7 +136,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         if rows.ndim != 2 or rows.shape[1] != model.vector_dim:
             raise InputError(f"vectors of this model are (n, {model.vector_dim}), not {rows.shape}")
         found = model.uncertainty(rows)
-        if found is None:
+        if np.isnan(found).any():
             raise InputError("this model's objective has no uncertainty: fit another recipe")
         return found
 

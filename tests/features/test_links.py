@@ -1,5 +1,6 @@
 """Links as vectors: nodes with the same neighbours are alike, and newcomers go through the same map."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,16 @@ def test_heavier_links_count_more() -> None:
         return fitted.transform(changed, np.array([4]))[0]
 
     assert newcomer(9, 1) @ ends[1] > 0.9 > newcomer(1, 9) @ ends[1]  # b is what links to a
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e30])
+def test_the_unit_of_weights_does_not_matter(unit: float) -> None:
+    weights = 1 + np.arange(len(GRAPH.indices)) % 3
+    rows = []
+    for factor in (1.0, unit):
+        graph = replace(GRAPH, weights=(factor * weights).astype(np.float32))
+        rows.append(LinkMap.fit(graph, 4, seed=0).transform(graph, None))
+    np.testing.assert_allclose(rows[1], rows[0], atol=1e-3)
 
 
 def test_the_direction_of_edges_does_not_matter() -> None:

@@ -53,8 +53,16 @@ def test_there_are_no_more_than_the_rank() -> None:
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
-def test_a_matrix_of_zeros_has_none(form: Any) -> None:
-    assert components(form(np.zeros((20, 8), np.float32)), 5, np.random.default_rng(0)).shape == (8, 0)
+def test_a_matrix_of_zeros_has_one_of_zeros(form: Any) -> None:
+    found = components(form(np.zeros((20, 8), np.float32)), 5, np.random.default_rng(0))
+    np.testing.assert_array_equal(found, np.zeros((8, 1)))
+
+
+@pytest.mark.parametrize("factor", [1e-25, 1e25])
+def test_the_unit_does_not_matter(factor: float) -> None:
+    matrix = decaying(60, 30)
+    found = [components(np.float32(by) * matrix, 5, np.random.default_rng(1)) for by in (1, factor)]
+    np.testing.assert_allclose(found[1], found[0], atol=1e-3)
 
 
 def test_the_largest_entry_is_positive() -> None:

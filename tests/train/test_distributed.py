@@ -13,16 +13,16 @@ import numpy as np
 import pytest
 from safetensors.torch import load_file
 
-from planted import TINY, accuracy
+from planted import TRAINED, accuracy
 from sanne.estimator import SANNE
 from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
 from sanne.model.artifact import Artifact
 from sanne.train import distributed
 from sanne.train.fit import fit_model
-from train.worker import OBJECTIVES, settings, uneven_graph
+from train.worker import settings, uneven_graph
 
-COMMAND = TINY | {"objective": "neighbours", "epochs": 20, "steps_per_epoch": 10, "cluster_sizes": 4, "dropout": 0.1}
+COMMAND = TRAINED | {"epochs": 20, "steps_per_epoch": 10, "dropout": 0.1}
 
 
 def torchrun(*arguments: Any, cwd: Path, options: tuple[str, ...] = ()) -> "subprocess.Popen[str]":
@@ -58,12 +58,11 @@ def report(folder: Path, name: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_two_processes_train_as_one_does(together: Path, objective: str) -> None:
-    alone = fit_model(uneven_graph(), settings(objective), 0)
-    first = report(together, "first")[objective]
+def test_two_processes_train_as_one_does(together: Path) -> None:
+    alone = fit_model(uneven_graph(), settings(), 0)
+    first = report(together, "first")["fit"]
     np.testing.assert_allclose(first["losses"], alone.record["losses"], rtol=1e-4)
-    state = load_file(together / f"first-{objective}.safetensors")
+    state = load_file(together / "first.safetensors")
     for name, tensor in alone.model.state_dict().items():
         np.testing.assert_allclose(state[name].numpy(), tensor.numpy(), atol=1e-3, err_msg=name)
 
@@ -78,17 +77,15 @@ def test_two_processes_train_as_one_does(together: Path, objective: str) -> None
     assert abs(accuracy_together - accuracy_alone) <= 1 / 60  # one node of 60
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_both_processes_end_with_the_same_model(together: Path, objective: str) -> None:
-    first, second = (load_file(together / f"{name}-{objective}.safetensors") for name in ("first", "second"))
+def test_both_processes_end_with_the_same_model(together: Path) -> None:
+    first, second = (load_file(together / f"{name}.safetensors") for name in ("first", "second"))
     assert all(np.array_equal(first[name].numpy(), second[name].numpy()) for name in first)
-    assert report(together, "first")[objective]["losses"] == report(together, "second")[objective]["losses"]
+    assert report(together, "first")["fit"]["losses"] == report(together, "second")["fit"]["losses"]
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_only_the_first_process_validates(together: Path, objective: str) -> None:
-    assert report(together, "first")[objective]["hook_calls"] == [1, 2, 3]
-    assert report(together, "second")[objective]["hook_calls"] == []
+def test_only_the_first_process_validates(together: Path) -> None:
+    assert report(together, "first")["fit"]["hook_calls"] == [1, 2, 3]
+    assert report(together, "second")["fit"]["hook_calls"] == []
 
 
 def test_processes_that_start_from_different_things_are_refused(together: Path) -> None:

@@ -6,7 +6,7 @@ import time
 import numpy as np
 import pytest
 
-from planted import planted_graph, tiny_config
+from planted import planted_graph, tiny_config, trained_config
 from sanne.errors import InputError
 from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
@@ -22,8 +22,8 @@ def test_a_graph_without_edges_is_refused_with_its_size() -> None:
 
 
 def test_an_unknown_objective_is_refused_before_any_work() -> None:
-    config = tiny_config(objective="distill")
-    with pytest.raises(InputError, match=r"unknown objective 'distill': choose one of distil, neighbours"):
+    config = tiny_config(objective="distil")
+    with pytest.raises(InputError, match=r"unknown objective 'distil': choose one of hidden, neighbours"):
         fit_model(planted_graph(), config, 0)
     with pytest.raises(InputError, match="unknown objective"):
         WalkModel(config, width=4, num_nodes=5, seed=0)
@@ -32,7 +32,7 @@ def test_an_unknown_objective_is_refused_before_any_work() -> None:
 def test_the_feature_map_is_fitted_on_the_training_graph_or_on_the_one_given() -> None:
     whole = planted_graph()
     part = whole.subgraph(np.arange(100))
-    config = tiny_config(epochs=1, steps_per_epoch=1)
+    config = trained_config(epochs=1, steps_per_epoch=1)
     strict = fit_model(part, config, 0).feature_map
     loose = fit_model(part, config, 0, features_from=whole).feature_map
     assert np.abs(strict.transform(part).mean(axis=0)).max() < 1e-5  # centred on the part
@@ -41,7 +41,7 @@ def test_the_feature_map_is_fitted_on_the_training_graph_or_on_the_one_given() -
 
 
 def test_the_walk_direction_reaches_the_training() -> None:
-    config = tiny_config(objective="neighbours", epochs=1, walk_length=2, num_negatives=1, features="structure")
+    config = trained_config(epochs=1, walk_length=2, num_negatives=1, features="structure")
     graph = Graph.from_edges([0, 1], [1, 2], node_ids=[0, 1, 2], directed=True)
     directions = ("along", "against", "both")
     losses = [fit_model(graph, config.replace(direction=way), 0).record["losses"][0] for way in directions]
@@ -51,7 +51,7 @@ def test_the_walk_direction_reaches_the_training() -> None:
 def test_the_record_says_what_was_fitted_on_how_long_it_took_and_how_the_loss_went() -> None:
     graph = planted_graph()
     artifact = fit_model(
-        graph, tiny_config(epochs=2), 7, on_epoch=lambda _, epoch: epoch / 10, record={"recipe": "mine"}
+        graph, trained_config(epochs=2), 7, on_epoch=lambda _, epoch: epoch / 10, record={"recipe": "mine"}
     )
     record = artifact.record
     assert record["recipe"] == "mine"
@@ -74,7 +74,7 @@ def test_the_hook_sees_a_model_that_can_embed_and_its_time_is_not_counted() -> N
         time.sleep(0.1)
 
     started = time.perf_counter()
-    artifact = fit_model(graph, tiny_config(epochs=3, steps_per_epoch=1), 0, on_epoch=hook)
+    artifact = fit_model(graph, trained_config(epochs=3, steps_per_epoch=1), 0, on_epoch=hook)
     assert artifact.record["seconds"] < time.perf_counter() - started - 0.25
     assert [epoch for epoch, _ in seen] == [1, 2, 3]
     assert not np.array_equal(seen[0][1], seen[1][1])

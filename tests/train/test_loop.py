@@ -10,17 +10,15 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from planted import planted_graph, tiny_config
+from planted import planted_graph, trained_config
 from sanne.config import Config
 from sanne.device import choose_device, torch_threads
 from sanne.errors import InputError, SanneError
-from sanne.model.distil import ClusterDistillation
 from sanne.model.walk_model import WalkModel
 from sanne.train.checkpoint import Progress, checksum
 from sanne.train.loop import Run, make_optimisers, set_learning_rates, train
 
 GRAPH = planted_graph()
-OBJECTIVES = ["neighbours", "distil"]
 
 
 def run(config: Config, *, seed: int = 0, features: Any = None, **options: Any) -> tuple[WalkModel, Progress]:
@@ -51,31 +49,18 @@ def interrupting(epoch: int, scores: list[float] | None = None) -> Any:
 
 
 def test_a_small_graph_is_overfitted_by_the_papers_objective() -> None:
-    config = tiny_config(objective="neighbours", epochs=30, num_negatives=120, num_targets=2, learning_rate=5e-3)
-    _, progress = run(config.replace(table_learning_rate=5e-2))
+    config = trained_config(epochs=30, num_negatives=120, num_targets=2, learning_rate=5e-3)
+    model, progress = run(config.replace(table_learning_rate=5e-2))
     # Chance is log(120) = 4.8; a node has about six neighbours, so log(6) = 1.8 is the best there is.
     assert progress.losses[0] > 3.9
     assert progress.losses[-1] < 3.2
+    assert not model.training
     assert len(progress.losses) == progress.epoch == 30
 
 
-def test_a_small_graph_is_overfitted_by_distillation() -> None:
-    config = tiny_config(epochs=30, learning_rate=5e-3, mask_rate=0.0, sharpness=20.0, cluster_sizes=(3,))
-    model, progress = run(config)
-    # Chance is log(3) = 1.1; with three planted groups the teacher is almost sure of each.
-    assert progress.losses[0] > 0.7
-    assert min(progress.losses[-3:]) < 0.6
-    assert isinstance(model.objective, ClusterDistillation)
-    assert model.objective.teacher is None  # nothing of the training graph stays in the model
-    assert not model.training
-
-
-@pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("best", [False, True])
-def test_resume_equals_an_uninterrupted_run_bit_for_bit(tmp_path: Path, objective: str, best: bool) -> None:
-    config = tiny_config(
-        objective=objective, epochs=4, dropout=0.2, schedule="cosine", gradient_clip=0.5, steps_per_epoch=3
-    )
+def test_resume_equals_an_uninterrupted_run_bit_for_bit(tmp_path: Path, best: bool) -> None:
+    config = trained_config(epochs=4, dropout=0.2, schedule="cosine", gradient_clip=0.5, steps_per_epoch=3)
     scores = [0.1, 0.7, 0.3, 0.2] if best else None
     whole, progress = run(config, on_epoch=interrupting(-1, scores))
     checkpoint = tmp_path / "fit.safetensors"
@@ -93,7 +78,7 @@ def test_resume_equals_an_uninterrupted_run_bit_for_bit(tmp_path: Path, objectiv
 
 
 def test_resume_after_another_interruption_between_two_others(tmp_path: Path) -> None:
-    config = tiny_config(objective="neighbours", epochs=4, dropout=0.1, steps_per_epoch=2)
+    config = trained_config(epochs=4, dropout=0.1, steps_per_epoch=2)
     checkpoint = tmp_path / "fit.safetensors"
     for epoch in (2, 3, 4):
         with pytest.raises(Interruption):
@@ -103,7 +88,7 @@ def test_resume_after_another_interruption_between_two_others(tmp_path: Path) ->
 
 def test_without_resume_an_old_checkpoint_is_overwritten(tmp_path: Path) -> None:
     checkpoint = tmp_path / "fit.safetensors"
-    config = tiny_config(epochs=1, steps_per_epoch=2)
+    config = trained_config(epochs=1, steps_per_epoch=2)
     run(config, run=Run(checkpoint))
     _, progress = run(config, seed=1, run=Run(checkpoint))
     assert progress.epoch == 1
@@ -111,7 +96,7 @@ def test_without_resume_an_old_checkpoint_is_overwritten(tmp_path: Path) -> None
 
 def test_a_checkpoint_of_another_graph_or_other_settings_is_refused(tmp_path: Path) -> None:
     checkpoint = tmp_path / "fit.safetensors"
-    config = tiny_config(epochs=2, steps_per_epoch=1)
+    config = trained_config(epochs=2, steps_per_epoch=1)
     run(config, run=Run(checkpoint))
     again = Run(checkpoint, resume=True)
     changed = np.array(GRAPH.features)
@@ -128,11 +113,11 @@ def test_a_checkpoint_of_another_graph_or_other_settings_is_refused(tmp_path: Pa
 
 def test_a_checkpoint_with_a_part_missing_is_refused(tmp_path: Path) -> None:
     checkpoint = tmp_path / "fit.safetensors"
-    config = tiny_config(epochs=2, steps_per_epoch=1)
+    config = trained_config(epochs=2, steps_per_epoch=1)
     run(config, run=Run(checkpoint))
     with safe_open(checkpoint, framework="pt") as file:
         metadata = file.metadata()
-    tensors = {name: tensor for name, tensor in load_file(checkpoint).items() if "correction" not in name}
+    tensors = {name: tensor for name, tensor in load_file(checkpoint).items() if "combine" not in name}
     save_file(tensors, checkpoint, metadata={**metadata, "sha256": checksum(metadata["sanne"], tensors)})
     with pytest.raises(InputError, match="not a whole checkpoint"):
         run(config, run=Run(checkpoint, resume=True))
@@ -141,7 +126,7 @@ def test_a_checkpoint_with_a_part_missing_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["", "no/such/folder/fit.safetensors"])
 def test_a_checkpoint_that_cannot_be_written_is_refused_before_training(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError):
-        run(tiny_config(), on_epoch=interrupting(1), run=Run(tmp_path / name))
+        run(trained_config(), on_epoch=interrupting(1), run=Run(tmp_path / name))
 
 
 def test_the_model_ends_as_it_was_in_its_best_epoch() -> None:
@@ -153,20 +138,20 @@ def test_the_model_ends_as_it_was_in_its_best_epoch() -> None:
         seen.append({name: tensor.clone() for name, tensor in model.state_dict().items()})
         return scores[epoch - 1]
 
-    model, progress = run(tiny_config(epochs=5, steps_per_epoch=1), on_epoch=hook)
+    model, progress = run(trained_config(epochs=5, steps_per_epoch=1), on_epoch=hook)
     assert progress.best_epoch == 3
     assert all(torch.equal(tensor, seen[2][name]) for name, tensor in model.state_dict().items())
 
 
 def test_a_first_score_that_is_not_a_number_does_not_win() -> None:
     _, progress = run(
-        tiny_config(epochs=2, steps_per_epoch=1), on_epoch=lambda _, epoch: [float("nan"), 0.1][epoch - 1]
+        trained_config(epochs=2, steps_per_epoch=1), on_epoch=lambda _, epoch: [float("nan"), 0.1][epoch - 1]
     )
     assert progress.best_epoch == 2
 
 
 def test_patience_stops_and_a_stopped_run_stays_stopped(tmp_path: Path) -> None:
-    config = tiny_config(epochs=9, steps_per_epoch=1, patience=2)
+    config = trained_config(epochs=9, steps_per_epoch=1, patience=2)
     scores = [0.1, 0.5, 0.4, 0.5, 0.9, 0.9, 0.9, 0.9, 0.9]
     checkpoint = tmp_path / "fit.safetensors"
     model, progress = run(config, on_epoch=interrupting(-1, scores), run=Run(checkpoint))
@@ -178,12 +163,12 @@ def test_patience_stops_and_a_stopped_run_stays_stopped(tmp_path: Path) -> None:
 
 
 def test_patience_without_scores_never_stops() -> None:
-    assert run(tiny_config(epochs=3, steps_per_epoch=1, patience=1))[1].epoch == 3
+    assert run(trained_config(epochs=3, steps_per_epoch=1, patience=1))[1].epoch == 3
 
 
 def test_the_cosine_schedule_falls_from_the_full_rate_to_near_zero() -> None:
-    model = WalkModel(tiny_config(objective="neighbours"), width=12, num_nodes=9, seed=0)
-    config = tiny_config(schedule="cosine", learning_rate=0.2, table_learning_rate=0.6).train
+    model = WalkModel(trained_config(), width=12, num_nodes=9, seed=0)
+    config = trained_config(schedule="cosine", learning_rate=0.2, table_learning_rate=0.6).train
     optimisers = make_optimisers(model, config)
 
     def rates(done: float) -> list[float]:
@@ -193,12 +178,12 @@ def test_the_cosine_schedule_falls_from_the_full_rate_to_near_zero() -> None:
     assert rates(0.0) == pytest.approx([0.2, 0.6])
     assert rates(0.5) == pytest.approx([0.1, 0.3])
     assert rates(0.99) == pytest.approx([0.0, 0.0], abs=1e-3)
-    set_learning_rates(optimisers, tiny_config(learning_rate=0.2).train, 0.9)
+    set_learning_rates(optimisers, trained_config(learning_rate=0.2).train, 0.9)
     assert optimisers[0].param_groups[0]["lr"] == 0.2
 
 
 def test_the_table_has_a_learning_rate_of_its_own() -> None:
-    config = tiny_config(objective="neighbours", epochs=1, steps_per_epoch=1, learning_rate=1e-12, num_negatives=120)
+    config = trained_config(epochs=1, steps_per_epoch=1, learning_rate=1e-12, num_negatives=120)
     start = WalkModel(config, width=12, num_nodes=GRAPH.num_nodes, seed=0).state_dict()
     model, _ = run(config.replace(table_learning_rate=0.1))
     for name, tensor in model.state_dict().items():
@@ -214,14 +199,14 @@ def test_weights_that_the_last_step_spoils_are_named(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr("sanne.train.loop.make_optimisers", lambda model, config: [Broken(model.parameters())])
     with pytest.raises(SanneError, match="weights are not finite in epoch 1"):
-        run(tiny_config(epochs=1, steps_per_epoch=1))
+        run(trained_config(epochs=1, steps_per_epoch=1))
 
 
 def test_a_loss_that_is_not_finite_is_named() -> None:
     features = np.array(GRAPH.features)
     features[3] = np.nan
     with pytest.raises(SanneError, match=r"not finite in epoch 1: lower learning_rate \(now 0.001\)"):
-        run(tiny_config(objective="neighbours"), features=features)
+        run(trained_config(), features=features)
 
 
 @pytest.mark.parametrize("name", ["nowhere", "meta", "cuda:99", "xla"])
@@ -236,7 +221,7 @@ def test_auto_finds_a_device() -> None:
 
 
 def test_the_same_seed_gives_the_same_model_and_the_global_random_state_is_left_alone() -> None:
-    config = tiny_config(epochs=1, dropout=0.3)
+    config = trained_config(epochs=1, dropout=0.3)
     torch.manual_seed(1)
     before = torch.random.get_rng_state()
     first, _ = run(config)
@@ -250,13 +235,13 @@ def test_every_epoch_has_a_dropout_stream_of_its_own(monkeypatch: pytest.MonkeyP
     seeds: list[int] = []
     real = torch.manual_seed
     monkeypatch.setattr(torch, "manual_seed", lambda seed: seeds.append(seed) or real(seed))
-    run(tiny_config(epochs=3, steps_per_epoch=1, dropout=0.5))
+    run(trained_config(epochs=3, steps_per_epoch=1, dropout=0.5))
     assert len(seeds) == 4  # the first is for the start values
     assert len(set(seeds)) == 4
 
 
 def test_gradients_are_clipped() -> None:
-    config = tiny_config(epochs=1, steps_per_epoch=1)
+    config = trained_config(epochs=1, steps_per_epoch=1)
     start = WalkModel(config, width=12, num_nodes=GRAPH.num_nodes, seed=0)
     norms = []
     real = torch.optim.Adam.step
@@ -293,6 +278,6 @@ def test_epochs_are_logged_and_no_bar_is_drawn_off_a_terminal(
     caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with caplog.at_level(logging.INFO, "sanne"):
-        run(tiny_config(epochs=2, steps_per_epoch=1))
+        run(trained_config(epochs=2, steps_per_epoch=1))
     assert [r.message.split(":")[0] for r in caplog.records if "epoch" in r.message] == ["epoch 1 of 2", "epoch 2 of 2"]
     assert capsys.readouterr() == ("", "")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from planted import planted_graph, tiny_config
+from planted import TRAINED, planted_graph, trained_config
 from sanne.estimator import SANNE
 from sanne.graph.graph import Graph
 from sanne.train.fit import fit_model
@@ -14,7 +14,7 @@ from sanne.train.loop import Run
 from sanne.train.report import REPORT_STEPS, Report, Reporter
 
 STEPS = REPORT_STEPS * 2 + 3
-CONFIG = tiny_config(epochs=2, steps_per_epoch=STEPS, dropout=0.2, schedule="cosine")
+CONFIG = trained_config(epochs=2, steps_per_epoch=STEPS, dropout=0.2, schedule="cosine")
 
 
 @pytest.fixture(scope="module")
@@ -73,4 +73,4 @@ def test_an_error_in_a_callback_ends_the_fit(graph: Graph) -> None:
         raise RuntimeError("mine")
 
     with pytest.raises(RuntimeError, match="mine"):
-        SANNE(settings={"epochs": 1, "steps_per_epoch": 1}, progress=False).fit(graph, callbacks=[fail])
+        SANNE(settings=TRAINED | {"epochs": 1, "steps_per_epoch": 1}, progress=False).fit(graph, callbacks=[fail])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from planted import TINY, planted_graph
+from planted import TRAINED, planted_graph
 from sanne.cli import main
 from sanne.errors import InputError, MissingExtraError, SanneError
 from sanne.graph.folder.store import save_graph
@@ -40,7 +40,7 @@ def papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_fit_logs_to_both(papers: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from mlflow import MlflowClient
 
-    settings = TINY | {"cluster_sizes": 4, "epochs": 2, "steps_per_epoch": 12}
+    settings = TRAINED | {"epochs": 2, "steps_per_epoch": 12}
     sets = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
     logs = ["--log", "tensorboard:board", "--log", "mlflow:runs.db"]
     monkeypatch.setattr(sys, "argv", ["sanne", "fit", "papers", "--out", "model", "--json", *sets, *logs])

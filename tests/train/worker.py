@@ -9,16 +9,14 @@ import numpy as np
 import torch
 from safetensors.torch import save_file
 
-from planted import planted_graph, tiny_config
+from planted import planted_graph, trained_config
 from sanne.config import Config
 from sanne.errors import SanneError
 from sanne.estimator import SANNE
 from sanne.graph.graph import Graph
-from sanne.model.distil import ClusterDistillation
+from sanne.model.neighbours import NeighbourSoftmax
 from sanne.train.distributed import is_first_process
 from sanne.train.fit import fit_model
-
-OBJECTIVES = ("neighbours", "distil")
 
 
 def uneven_graph() -> Graph:
@@ -36,9 +34,9 @@ def uneven_graph() -> Graph:
     )
 
 
-def settings(objective: str) -> Config:
+def settings() -> Config:
     """33 walks a batch, so that one process has more of them than the other."""
-    return tiny_config(objective=objective, direction="along", batch_size=33, gradient_clip=0.5, learning_rate=3e-3)
+    return trained_config(direction="along", batch_size=33, gradient_clip=0.5, learning_rate=3e-3)
 
 
 def outcome(config: Config, seed: int = 0, hook: Any = None) -> str:
@@ -57,13 +55,10 @@ def main(folder: Path) -> None:
     first = is_first_process()
     name = "first" if first else "second"
     report: dict[str, Any] = {}
-    for objective in OBJECTIVES:
-        scored: list[int] = []
-        artifact = fit_model(
-            uneven_graph(), settings(objective), 0, on_epoch=lambda _, epoch, kept=scored: kept.append(epoch)
-        )
-        save_file(artifact.model.state_dict(), folder / f"{name}-{objective}.safetensors")
-        report[objective] = {"losses": artifact.record["losses"], "hook_calls": scored}
+    scored: list[int] = []
+    artifact = fit_model(uneven_graph(), settings(), 0, on_epoch=lambda _, epoch: scored.append(epoch))
+    save_file(artifact.model.state_dict(), folder / f"{name}.safetensors")
+    report["fit"] = {"losses": artifact.record["losses"], "hook_calls": scored}
 
     # What the command of the test with a killed process does, without the kill.
     command = json.loads((folder / "command.json").read_text(encoding="utf-8"))
@@ -71,12 +66,12 @@ def main(folder: Path) -> None:
     if first:
         model.save(folder / "undisturbed")
 
-    report["other seed"] = outcome(settings("distil"), seed=0 if first else 1)
-    report["more processes than walks"] = outcome(settings("distil").replace(batch_size=1))
-    report["error in the first"] = outcome(settings("distil"), hook=fail)
+    report["other seed"] = outcome(settings(), seed=0 if first else 1)
+    report["more processes than walks"] = outcome(settings().replace(batch_size=1))
+    report["error in the first"] = outcome(settings(), hook=fail)
     if not first:
-        ClusterDistillation.loss = lambda self, encoder, features, batch: encoder(features).sum() * torch.nan  # type: ignore[method-assign,assignment]
-    report["loss not finite in the second"] = outcome(settings("distil"))
+        NeighbourSoftmax.loss = lambda self, encoder, features, batch: encoder(features).sum() * torch.nan  # type: ignore[method-assign,assignment]
+    report["loss not finite in the second"] = outcome(settings())
     (folder / f"{name}.json").write_text(json.dumps(report), encoding="utf-8")
 
 

@@ -88,15 +88,15 @@ def fit(
     if not is_first_process():
         return
     record = model.artifact_.record
+    losses = record.get("losses")  # of a model that is trained
     result = {
         "model": str(out),
         "recipe": recipe,
         "nodes": graph.num_nodes,
         "edges": graph.num_edges,
-        "features": model.artifact_.feature_map.name,
+        "features": model.artifact_.feature_map.base_name,
         "dim": model.embedding_.shape[1],
-        "epochs": len(record["losses"]),
-        "loss": round(record["losses"][-1], 4),
+        **({"epochs": len(losses), "loss": round(losses[-1], 4)} if losses else {}),
         "train_seconds": record["seconds"],
         "seconds": seconds,
         "peak_bytes": peak_memory(),

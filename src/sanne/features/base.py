@@ -24,6 +24,11 @@ class FeatureMap(ABC):
     costly: bool = False  # whether vectors are worth keeping; only for maps where a node's does not depend on others
 
     @property
+    def base_name(self) -> str:
+        """The value of the setting `features` that it stands for."""
+        return self.name
+
+    @property
     def link_columns(self) -> slice:
         """Which numbers of a vector depend on the node's links; the others only on the node itself."""
         return slice(0, 0)
@@ -60,6 +65,11 @@ class FeatureMap(ABC):
         """A fitted map and the vectors of the graph's nodes."""
         fitted = cls.fit(graph, config, seed)
         return fitted, fitted.transform(graph)
+
+    @property
+    def num_columns(self) -> int:
+        """How many `columns` there are."""
+        return self.width
 
     @classmethod
     def fit_columns(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, Any]:

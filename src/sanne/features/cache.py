@@ -37,6 +37,10 @@ class CachedFeatures(FeatureMap):
         return rows if nodes is None else rows[nodes]
 
     @property
+    def base_name(self) -> str:
+        return self._map.base_name
+
+    @property
     def link_columns(self) -> slice:
         return self._map.link_columns
 

@@ -13,14 +13,20 @@ _SPARE = 24  # columns beyond those wanted, so that the last ones are right too
 
 
 def components(matrix: Any, width: int, stream: np.random.Generator, passes: int = 4) -> FloatArray:
-    """The leading right singular vectors (columns, width at most), the largest first, with signs made definite."""
+    """The leading right singular vectors (columns, width at most), the largest first, with signs made definite.
+
+    There are no more than the rank of the matrix, but at least one: zeros, for a matrix of zeros.
+    """
     width = min(width, *matrix.shape)
     block = min(width + _SPARE, *matrix.shape)
+    largest = float(abs(matrix).max())
+    if largest == 0:
+        return np.zeros((matrix.shape[1], 1), np.float32)
+    if not 1e-6 < largest < 1e6:
+        matrix = matrix / np.float32(largest)  # squares of its squares are to be numbers
     start = stream.standard_normal((matrix.shape[1], block)).astype(np.float32)
     transposed = matrix.T.tocsr() if sp.issparse(matrix) else matrix.T
     basis = multiply(matrix, start)
-    if not basis.any():
-        return np.zeros((matrix.shape[1], 0), np.float32)
     for _ in range(passes):
         basis = multiply(matrix, multiply(transposed, _orthonormal(basis)))
     across = multiply(transposed, _orthonormal(basis))  # (columns, block)

@@ -97,6 +97,10 @@ class TfidfSVD(WordMap):
         idf, components = fit_components(counts, config, seed, whole)
         return cls(idf, components, vocabulary, config.feature_scale, whole)
 
+    @property
+    def num_columns(self) -> int:
+        return self._num_words
+
     @classmethod
     def fit_columns(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, Any]:
         vocabulary, counts = fit_word_counts(graph, config.max_words)

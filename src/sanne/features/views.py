@@ -41,8 +41,12 @@ class Views(FeatureMap):
 
     def __init__(self, base: FeatureMap, splits: list[Split], links: LinkMap | None) -> None:
         for sides, basis in splits:
-            if sides.ndim != 1 or basis.ndim != 2 or len(sides) != len(basis) or not np.isin(sides, (0, 1)).all():
-                raise InputError(f"halves of {sides.shape} columns but a basis of shape {basis.shape}")
+            if sides.shape != (base.num_columns,) or basis.ndim != 2 or len(basis) != len(sides):
+                raise InputError(
+                    f"halves of {sides.shape} columns and a basis of shape {basis.shape} for {base.num_columns} columns"
+                )
+            if not np.isin(sides, (0, 1)).all():
+                raise InputError("a column is in neither half")
         self.base = base
         self.links = links
         self._splits = splits
@@ -50,6 +54,10 @@ class Views(FeatureMap):
         self.widths = [base.width, *(split.basis.shape[1] for split in splits for _ in (0, 1))]
         self.widths += [] if links is None else [links.width]
         self.width = sum(self.widths)
+
+    @property
+    def base_name(self) -> str:
+        return self.base.base_name
 
     @property
     def link_columns(self) -> slice:

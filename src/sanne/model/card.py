@@ -12,7 +12,7 @@ def model_card(artifact: Artifact) -> str:
     lines = [
         "# A SANNE model",
         "",
-        "Node vectors by random walks and a transformer encoder. It embeds nodes of its graph, and nodes that "
+        "Node vectors from what nodes are and where random walks from them lead. It embeds nodes of its graph, and nodes that "
         "arrive later, without training again.",
         "",
         "```python",
@@ -29,9 +29,9 @@ def model_card(artifact: Artifact) -> str:
             {
                 "recipe": record.get("recipe"),
                 "seed": artifact.seed,
-                "features": f"{artifact.feature_map.name}, {artifact.feature_map.width} columns",
+                "features": f"{artifact.feature_map.base_name}, {artifact.feature_map.width} columns",
                 "vector size": artifact.model.vector_dim,
-                "epochs": len(losses),
+                "epochs": len(losses) or None,
                 "loss, first and last epoch": f"{losses[0]:.4f}, {losses[-1]:.4f}" if losses else None,
                 "seconds": record.get("seconds"),
                 **record.get("scores", {}),

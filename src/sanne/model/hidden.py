@@ -141,6 +141,8 @@ class HiddenModel(Model):
         dim = 1 if shapes is None else shapes["matrix"][1]
         if dim > LARGEST_DIM:
             raise InputError(f"vectors of {dim} numbers, where at most {LARGEST_DIM} are possible")
+        if shapes is not None and config.model.dim not in (0, dim):
+            raise InputError(f"vectors of {dim} numbers, where the setting dim is {config.model.dim}")
         return cls(config, feature_map, seed, dim)
 
     # Reading
@@ -310,8 +312,8 @@ class HiddenModel(Model):
         ]
         if not guesses:
             for link in layout.links:
-                token = layout.of(link)[-1]
-                blocks.append(Block(config.joint_weight, seen[link].rows[token.restart], [(token.place, 1.0)]))
+                for token in layout.of(link)[-1:]:
+                    blocks.append(Block(config.joint_weight, seen[link].rows[token.restart], [(token.place, 1.0)]))
         for weight, name in ((config.joint_weight, "joint"), (config.stacked_weight, "stacked")):
             parts: list[FloatArray] = []
             maps: list[tuple[slice, Any]] = []

@@ -67,11 +67,12 @@ class Objective(nn.Module):
 
 
 _OBJECTIVES: dict[str, type[Objective]] = {}
+_NOT_TRAINED = {"hidden"}  # a model of its own, see kinds.py
 
 
 def register_objective(kind: type[Objective]) -> type[Objective]:
     """Make an objective available under its name, as a value of the setting `objective`. Usable as a decorator."""
-    if _OBJECTIVES.setdefault(kind.name, kind) is not kind:
+    if kind.name in _NOT_TRAINED or _OBJECTIVES.setdefault(kind.name, kind) is not kind:
         raise InputError(f"there is already an objective {kind.name!r}")
     return kind
 
@@ -80,7 +81,7 @@ def objective_kind(config: Config) -> type[Objective]:
     """The class that the setting `objective` names; its settings are checked."""
     name = config.objective.objective
     if name not in _OBJECTIVES:
-        known = ", ".join(sorted(_OBJECTIVES))
+        known = ", ".join(sorted(_NOT_TRAINED | _OBJECTIVES.keys()))
         raise InputError(f"unknown objective {name!r}: choose one of {known}, or import the module that registers it")
     _OBJECTIVES[name].check(config)
     return _OBJECTIVES[name]

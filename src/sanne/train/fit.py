@@ -48,7 +48,7 @@ def fit_model(
     started = time.perf_counter()
     with one_blas_thread():
         feature_map, features = kind.fit_features(graph, features_from or graph, config, seed)
-    logger.info("features: %s, %d columns", feature_map.name, feature_map.width)
+    logger.info("features: %s, %d columns", feature_map.base_name, feature_map.width)
     model = kind.empty(config, feature_map, graph.num_nodes, seed, None)
     if feature_map.costly:
         feature_map = cached = CachedFeatures(feature_map)

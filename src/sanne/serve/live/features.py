@@ -160,7 +160,7 @@ def reads_of(feature_map: FeatureMap, graph: Graph) -> Reads:
     if graph.features is None:
         raise InputError("the model reads node features, but this graph has none: pass its node table")
     counts = feature_map.reads == "counts"
-    return Reads("features", int(graph.features.shape[1]), counts, feature_map.name == "doc2vec")
+    return Reads("features", int(graph.features.shape[1]), counts, feature_map.base_name == "doc2vec")
 
 
 def _small_graph(nodes: Sequence[NewNode], reads: Reads) -> Graph:

@@ -1,0 +1,422 @@
+"""The model of hidden words: planted groups, order of columns, one node or all, and graphs of every shape."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import threadpoolctl  # type: ignore[import-untyped]
+
+from planted import accuracy, document_graph, planted_graph, tiny_config
+from sanne.config import Config
+from sanne.errors import InputError
+from sanne.features.views import Views
+from sanne.graph import sparse
+from sanne.graph.graph import FloatArray, Graph
+from sanne.graph.split import hide_nodes
+from sanne.infer import read as read_module
+from sanne.infer.embed import embed, embed_present
+from sanne.model import hidden
+from sanne.model.artifact import Artifact
+from sanne.model.hidden import HiddenModel
+from sanne.train.fit import fit_model
+
+GRAPH = planted_graph(3, 40)
+DOCUMENTS = document_graph(3, 40)
+
+
+def fitted(graph: Graph, seed: int = 0, **settings: Any) -> Artifact:
+    return fit_model(graph, tiny_config(**settings), seed)
+
+
+def present(artifact: Artifact, graph: Graph) -> FloatArray:
+    vectors = embed_present(artifact, graph).vectors
+    assert np.isfinite(vectors).all()
+    assert vectors.shape == (graph.num_nodes, artifact.model.vector_dim)
+    return vectors
+
+
+def one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on nodes are read by following their own walks, however many are asked for."""
+    monkeypatch.setattr(read_module, "_MANY", 0)
+
+
+def without(graph: Graph, **changes: Any) -> Graph:
+    return replace(graph, **{"features": None, "texts": None} | changes)
+
+
+# what it learns
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("graph", [DOCUMENTS, GRAPH, without(GRAPH)], ids=["text", "numbers", "nothing"])
+def test_planted_groups_are_found(graph: Graph, seed: int) -> None:
+    vectors = present(fitted(graph, seed), graph)
+    train = np.arange(graph.num_nodes) % 4 == 0
+    assert accuracy(vectors, np.asarray(graph.labels), train, ~train) > 0.9  # chance is a third
+
+
+def test_what_is_hidden_is_predicted_better_than_from_a_nodes_own_words() -> None:
+    """A node has few words of its group, and its neighbours have others."""
+    graph = document_graph(3, 80, own=2, common=4)
+    chosen = fitted(graph, half_dim=16).record["chosen"]
+    restarts = len(Config().objective.restarts)
+    curve = chosen["hidden_r2"][:restarts]
+    assert max(curve) == max(curve[1:]) > 1.5 * max(curve[0], 0.01)  # the first restart is the node itself
+    assert sum(chosen["mixture"]) == pytest.approx(1, abs=0.01)
+    assert chosen["mixture"][:2] == [0, 0]  # of the far restarts only
+    assert 0.5 < chosen["smoothing"] <= 1
+
+
+def test_words_that_tell_nothing_are_not_smoothed() -> None:
+    graph = document_graph(3, 80, own=0, common=8)
+    chosen = fitted(graph, half_dim=16).record["chosen"]
+    assert max(chosen["hidden_r2"]) < 0.05
+    assert chosen["smoothing"] < 0.5
+
+
+def test_each_part_of_a_vector_counts_as_its_weight_says() -> None:
+    only = dict.fromkeys(("joint_weight", "stacked_weight", "own_weight", "smoothed_weight", "degree_weight"), 0.0)
+    degree = present(fitted(GRAPH, **only | {"degree_weight": 1.0}), GRAPH)
+    closeness = np.abs(np.corrcoef(degree.T, np.log1p(np.diff(GRAPH.indptr)))[-1, :-1])
+    assert closeness.max() > 0.9
+    own = present(fitted(GRAPH, **only | {"own_weight": 1.0}), GRAPH)
+    assert own.shape[1] == 12  # the columns themselves, turned
+    rows = np.asarray(GRAPH.features)
+    rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    cosine = np.corrcoef((own @ own.T).ravel(), (rows @ rows.T).ravel())[0, 1]
+    assert cosine > 0.999
+
+
+# columns
+
+
+def test_columns_are_in_order_of_importance() -> None:
+    for graph in (GRAPH, DOCUMENTS):
+        vectors = present(fitted(graph), graph).astype(np.float64)
+        np.testing.assert_allclose(vectors.mean(axis=0), 0, atol=1e-4)
+        lengths = np.square(vectors).sum(axis=0)
+        assert (np.diff(lengths) <= 1e-4 * lengths[0]).all()
+        assert lengths[:8].sum() > 5 * lengths[8:16].sum() / 2
+
+
+@pytest.mark.parametrize("graph", [GRAPH, DOCUMENTS], ids=["numbers", "text"])
+def test_the_first_columns_of_a_large_vector_are_a_smaller_one(graph: Graph) -> None:
+    natural, large, small = (fitted(graph, dim=dim) for dim in (0, 32, 16))
+    assert (large.model.vector_dim, small.model.vector_dim) == (32, 16)
+    assert natural.model.vector_dim > 32
+    whole = present(natural, graph)
+    np.testing.assert_allclose(present(large, graph), whole[:, :32], atol=1e-4)
+    np.testing.assert_allclose(present(small, graph), whole[:, :16], atol=1e-4)
+    np.testing.assert_allclose(embed(small, graph).vectors, whole[:, :16], atol=1e-4)
+
+
+def test_a_size_that_the_graph_cannot_fill_is_refused() -> None:
+    with pytest.raises(InputError, match=r"dim \(600\) is larger than what this graph can fill \(\d+ numbers\)"):
+        fitted(GRAPH, dim=600)
+
+
+# one node or all
+
+
+def weighted(graph: Graph) -> Graph:
+    """With weights of one to five, the same both ways."""
+    sources = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr))
+    weights = 1 + (sources + graph.indices) % 5
+    return replace(graph, weights=weights.astype(np.float32))
+
+
+def one_way(graph: Graph) -> Graph:
+    sources = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr))
+    once = sources < graph.indices
+    return Graph.from_edges(
+        sources[once], graph.indices[once], node_ids=graph.node_ids, features=graph.features, directed=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("graph", "settings"),
+    [
+        (GRAPH, {}),
+        (DOCUMENTS, {}),
+        (without(GRAPH), {}),
+        (weighted(GRAPH), {}),
+        (one_way(GRAPH), {"direction": "along"}),
+        (one_way(GRAPH), {"direction": "against"}),
+        (one_way(GRAPH), {"direction": "both"}),
+        (GRAPH, {"link_dim": 0}),
+        (GRAPH, {"hidden_splits": 0}),
+        (GRAPH, {"hidden_splits": 0, "link_dim": 0}),
+        (GRAPH, {"restarts": (1.0, 0.3), "link_restarts": (0.3,)}),
+        (GRAPH, {"restarts": (0.3, 1.0), "link_restarts": (1.0,)}),
+        (GRAPH, {"restarts": (1.0,), "link_restarts": (1.0,)}),
+    ],
+    ids=str,
+)
+def test_one_node_alone_has_the_vector_that_it_has_among_all(
+    graph: Graph, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    artifact = fitted(graph, **settings)
+    expected = present(artifact, graph)
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(embed(artifact, graph).vectors, expected, atol=1e-4 * scale)
+    one_by_one(monkeypatch)
+    alone = embed(artifact, graph)
+    np.testing.assert_allclose(alone.vectors, expected, atol=1e-3 * scale)
+    np.testing.assert_allclose(alone.spread, embed_present(artifact, graph).spread, atol=1e-3)
+    np.testing.assert_allclose(
+        embed(artifact, graph, graph.node_ids[[7]]).vectors, alone.vectors[[7]], atol=1e-5 * scale
+    )
+
+
+def test_an_explanation_is_of_the_node_and_what_is_around_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    artifact = fitted(DOCUMENTS)
+    one_by_one(monkeypatch)
+    found = embed(artifact, DOCUMENTS, DOCUMENTS.node_ids[:20], explain=5).explanation
+    assert found is not None
+    for row, named in enumerate(found):
+        shares = dict(named)
+        assert list(shares.values()) == sorted(shares.values(), reverse=True)
+        assert all(0 < share <= 1 for share in shares.values())
+        neighbours = DOCUMENTS.indices[DOCUMENTS.indptr[row] : DOCUMENTS.indptr[row + 1]]
+        assert DOCUMENTS.node_ids[row] in shares
+        assert len(neighbours) == 0 or set(DOCUMENTS.node_ids[neighbours]) & shares.keys()
+    everything = embed(artifact, DOCUMENTS, DOCUMENTS.node_ids[:3], explain=1000).explanation
+    assert everything is not None
+    assert [sum(share for _, share in named) for named in everything] == pytest.approx([1, 1, 1], abs=1e-4)
+
+
+# newcomers
+
+
+NEW = np.arange(0, 120, 6)
+KNOWN = np.setdiff1d(np.arange(120), NEW)
+
+
+@pytest.fixture(scope="module")
+def reader() -> Artifact:
+    return fitted(hide_nodes(DOCUMENTS, NEW))
+
+
+def arrivals(artifact: Artifact, *, text: bool, links: bool) -> float:
+    """How many of the new nodes, arriving one at a time with this much, are placed in their group."""
+    labels = np.asarray(DOCUMENTS.labels)
+    old = DOCUMENTS.subgraph(KNOWN)
+    vectors = np.zeros((120, artifact.model.vector_dim), np.float32)
+    vectors[KNOWN] = present(artifact, old)
+    for node in NEW:
+        arrived = DOCUMENTS.subgraph(np.append(KNOWN, node))
+        texts = np.array(arrived.texts)
+        if not text:
+            texts[-1] = ""
+        arrived = replace(arrived, texts=texts)
+        if not links:
+            arrived = hide_links(arrived, arrived.num_nodes - 1)
+        vectors[node] = embed(artifact, arrived, [DOCUMENTS.node_ids[node]]).vectors[0]
+    assert np.isfinite(vectors).all()
+    return accuracy(vectors, labels, KNOWN, NEW)
+
+
+def hide_links(graph: Graph, node: int) -> Graph:
+    sources = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr))
+    kept = (sources != node) & (graph.indices != node)
+    return Graph.from_edges(
+        sources[kept], graph.indices[kept], node_ids=graph.node_ids, texts=graph.texts, features=graph.features
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "links", "floor"), [(True, True, 0.9), (True, False, 0.8), (False, True, 0.7), (False, False, 0.0)]
+)
+def test_newcomers_are_placed_by_their_text_their_links_or_both(
+    reader: Artifact, text: bool, links: bool, floor: float
+) -> None:
+    assert arrivals(reader, text=text, links=links) >= floor  # chance is a third
+
+
+def test_newcomers_of_a_graph_without_attributes_are_placed_by_their_links() -> None:
+    bare = without(GRAPH)
+    artifact = fitted(hide_nodes(bare, NEW))
+    vectors = embed(artifact, bare).vectors
+    assert accuracy(vectors, np.asarray(bare.labels), KNOWN, NEW) > 0.8
+
+
+def test_a_crowd_of_strangers_gets_finite_vectors(reader: Artifact) -> None:
+    strangers = Graph.from_edges([0, 1], [1, 2], node_ids=list("abcd"), texts=np.array(["", "x y", "zz", "qq"], object))
+    found = embed(reader, strangers)
+    assert np.isfinite(found.vectors).all()
+    assert ((found.spread >= 0) & (found.spread < 1)).all()
+
+
+# graphs of every shape
+
+
+SHAPES = {
+    "one column": planted_graph(width=1),
+    "seven columns": planted_graph(width=7),
+    "eight columns": planted_graph(width=8),
+    "two nodes": Graph.from_edges([0], [1], node_ids=["a", "b"]),
+    "two nodes, one number": Graph.from_edges([0], [1], node_ids=["a", "b"], features=np.eye(2, 1, dtype=np.float32)),
+    "two nodes, numbers": Graph.from_edges([0], [1], node_ids=["a", "b"], features=np.eye(2, 20, dtype=np.float32)),
+    "two nodes, text": Graph.from_edges([0], [1], node_ids=["a", "b"], texts=np.array(["one two", "two"], object)),
+    "two alike": Graph.from_edges([0], [1], node_ids=["a", "b"], features=np.ones((2, 20), np.float32)),
+    "three in a row": Graph.from_edges([0, 1], [1, 2], node_ids=[3, 4, 5]),
+    "isolated nodes": Graph.from_edges(
+        [0, 1], [1, 2], node_ids=list("abcdefg"), features=np.random.default_rng(0).random((7, 10)).astype(np.float32)
+    ),
+    "isolated nodes without attributes": Graph.from_edges([0, 1], [1, 2], node_ids=list("abcdefg")),
+    "equal numbers": without(GRAPH, features=np.full((120, 9), 4, np.float32)),
+    "equal counts": without(GRAPH, features=sp.csr_matrix(np.ones((120, 9), np.float32))),
+    "no counts": without(GRAPH, features=sp.csr_matrix((120, 9), dtype=np.float32)),
+    "equal texts": without(GRAPH, texts=np.array(["the same words"] * 120, object)),
+    "one word": without(GRAPH, texts=np.array(["word"] + [""] * 119, object)),
+    "no columns": without(GRAPH, features=np.zeros((120, 0), np.float32)),
+    "directed": one_way(GRAPH),
+    "weighted": weighted(GRAPH),
+    "huge weights": replace(GRAPH, weights=np.full(len(GRAPH.indices), 1e30, np.float32)),
+    "tiny weights": replace(GRAPH, weights=np.full(len(GRAPH.indices), 1e-30, np.float32)),
+    "huge numbers": without(GRAPH, features=1e30 * np.asarray(GRAPH.features)),
+    "star": Graph.from_edges(np.zeros(50, int), np.arange(1, 51), node_ids=np.arange(51)),
+}
+
+
+@pytest.mark.parametrize("name", sorted(SHAPES))
+def test_every_graph_has_vectors(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = SHAPES[name]
+    for splits, link_dim in ((1, 8), (0, 8), (2, 0)):
+        artifact = fitted(graph, hidden_splits=splits, link_dim=link_dim)
+        vectors = present(artifact, graph)
+        scale = max(np.abs(vectors).max(), 1e-3)
+        with monkeypatch.context() as patch:
+            one_by_one(patch)
+            alone = embed(artifact, graph, explain=3)
+        np.testing.assert_allclose(alone.vectors, vectors, atol=2e-3 * scale)
+        assert ((alone.spread >= 0) & (alone.spread < 1)).all()
+
+
+def test_nodes_with_the_same_words_and_links_have_the_same_vector() -> None:
+    """Leaves of a star, but for what the hub is called."""
+    leaves = np.arange(1, 41)
+    texts = np.array(["hub of all"] + ["leaf green", "leaf red"] * 20, object)
+    graph = Graph.from_edges(np.zeros(40, int), leaves, node_ids=np.arange(41), texts=texts)
+    vectors = present(fitted(graph), graph)
+    np.testing.assert_allclose(vectors[1::2], np.tile(vectors[1], (20, 1)), atol=1e-3)
+    np.testing.assert_allclose(vectors[2::2], np.tile(vectors[2], (20, 1)), atol=1e-3)
+    assert np.linalg.norm(vectors[1] - vectors[2]) > 0.1
+
+
+# large graphs, threads, files
+
+
+def test_a_large_graph_is_learnt_from_a_part_of_its_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = document_graph(3, 120)
+    whole = fitted(graph)
+    monkeypatch.setattr(hidden, "FITTED", 150)
+    part = fitted(graph)
+    assert part.model.present_vectors() is None
+    train = np.arange(graph.num_nodes) % 4 == 0
+    for artifact in (whole, part):
+        assert accuracy(present(artifact, graph), np.asarray(graph.labels), train, ~train) > 0.9
+    np.testing.assert_allclose(present(part, graph), embed(part, graph).vectors, atol=1e-5)
+
+
+def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph = document_graph(3, 250)  # large enough for two threads to share
+    found = []
+    for cores in (1, 2):
+        monkeypatch.setattr(sparse, "available_cores", lambda cores=cores: cores)
+        monkeypatch.setattr(hidden, "available_cores", lambda cores=cores: cores)
+        with threadpoolctl.threadpool_limits(cores):
+            artifact = fitted(graph, hidden_splits=2)
+            found.append((present(artifact, graph), embed(artifact, graph).vectors))
+    np.testing.assert_array_equal(found[0][0], found[1][0])
+    np.testing.assert_allclose(found[0][1], found[1][1], atol=1e-5)
+
+
+def test_a_seed_gives_the_same_and_another_seed_other_vectors() -> None:
+    first, again, other = (present(fitted(DOCUMENTS, seed), DOCUMENTS) for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert first.shape != other.shape or not np.allclose(first, other, atol=1e-3)
+
+
+def test_learning_leaves_graph_and_features_as_they_were() -> None:
+    features = np.array(GRAPH.features)
+    fitted(GRAPH)
+    np.testing.assert_array_equal(GRAPH.features, features)
+    config = tiny_config(hidden_splits=0, link_dim=0)  # the only view is all of a row
+    views, rows = HiddenModel.fit_features(GRAPH, GRAPH, config, 0)
+    before = rows.copy()
+    model = HiddenModel.empty(config, views, 120, 0, None)
+    model.learn(GRAPH.adjacency(), rows)
+    model.read_whole(GRAPH.adjacency(), rows)
+    np.testing.assert_array_equal(rows, before)
+
+
+def test_features_may_be_fitted_on_a_larger_graph() -> None:
+    config = tiny_config()
+    views, rows = HiddenModel.fit_features(DOCUMENTS.subgraph(KNOWN), DOCUMENTS, config, 0)
+    np.testing.assert_allclose(rows, views.transform(DOCUMENTS.subgraph(KNOWN)), atol=1e-6)
+    artifact = fit_model(DOCUMENTS.subgraph(KNOWN), config, 0, features_from=DOCUMENTS)
+    assert len(present(artifact, DOCUMENTS.subgraph(KNOWN))) == len(KNOWN)
+
+
+def test_a_model_is_made_for_its_features_and_its_file() -> None:
+    config = tiny_config()
+    views = Views.fit(GRAPH, config.features, 0)
+    with pytest.raises(InputError, match="reads views"):
+        HiddenModel.empty(config, views.base, 120, 0, None)
+    with pytest.raises(InputError, match="at most 4096"):
+        HiddenModel.empty(config, views, 120, 0, {"matrix": (100, 10**9)})
+    with pytest.raises((LookupError, ValueError)):
+        HiddenModel.empty(config, views, 120, 0, {})
+    with pytest.raises((LookupError, ValueError)):
+        HiddenModel.empty(config, views, 120, 0, {"matrix": (100,)})
+
+
+# uncertainty
+
+
+@pytest.mark.parametrize("graph", [GRAPH, DOCUMENTS, without(GRAPH)], ids=["numbers", "text", "nothing"])
+def test_uncertainty_lies_between_zero_and_one(graph: Graph) -> None:
+    artifact = fitted(graph)
+    found = embed_present(artifact, graph)
+    assert ((found.spread >= 0) & (found.spread < 1)).all()
+    assert len(np.unique(found.spread)) > 10
+    np.testing.assert_allclose(artifact.model.uncertainty(7 * found.vectors), found.spread, atol=1e-5)  # by direction
+    assert (artifact.model.uncertainty(np.zeros((1, artifact.model.vector_dim), np.float32)) > 0.9).all()
+
+
+def test_uncertainty_does_not_depend_on_which_nodes_are_asked_for() -> None:
+    artifact = fitted(GRAPH)
+    whole, some = embed(artifact, GRAPH), embed(artifact, GRAPH, GRAPH.node_ids[5:9])
+    np.testing.assert_allclose(some.spread, whole.spread[5:9], atol=1e-4)
+
+
+# settings
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"restarts": (0.5,)}, "restarts must include 1"),
+        ({"restarts": (1.0, 0.5, 0.5)}, "different"),
+        ({"restarts": (1.0, 0.0)}, "restarts"),
+        ({"restarts": (1.0, 1.5)}, "restarts"),
+        ({"restarts": ()}, "restarts"),
+        ({"restarts": (1.0,)}, "link_restarts must be some of restarts"),
+        ({"restarts": tuple(1 / i for i in range(1, 40))}, "32"),
+        ({"restart_steps": 0}, "restart_steps"),
+        ({"hidden_splits": -1}, "hidden_splits"),
+        ({"half_dim": 0}, "half_dim"),
+        ({"joint_weight": -1}, "joint_weight"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(settings: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Config().replace(**settings)
+
+
+@pytest.mark.parametrize("splits", [0, 1])
+def test_no_links_among_the_tokens(splits: int) -> None:
+    present(fitted(GRAPH, link_restarts=(), hidden_splits=splits), GRAPH)
