@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planted import TINY, planted_graph
+from planted import TINY, TRAINED, planted_graph
 from sanne.config import FeatureConfig
 from sanne.estimator import SANNE
 from sanne.features import text
@@ -37,7 +37,7 @@ def split(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return seen
 
 
-@pytest.mark.parametrize("objective", ["distil", "neighbours"])
+@pytest.mark.parametrize("objective", ["hidden", "neighbours"])
 @pytest.mark.parametrize("features", ["tfidf", "doc2vec"])
 def test_a_fit_splits_every_text_once(features: str, objective: str, split: Counter[str]) -> None:
     graph = documents()
@@ -51,7 +51,7 @@ def test_a_fit_splits_every_text_once(features: str, objective: str, split: Coun
 def test_a_hook_after_an_epoch_does_not_split_texts_again(split: Counter[str]) -> None:
     graph = documents()
     seen: list[Any] = []
-    SANNE(settings=TINY | {"epochs": 2}).fit(
+    SANNE(settings=TRAINED | {"epochs": 2}).fit(
         graph, on_epoch=lambda artifact, _: seen.append(artifact.feature_map.transform(graph))
     )
     assert len(seen) == 2

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planted import TINY, planted_graph
+from planted import TRAINED, planted_graph
 from sanne.errors import InUseError
 from sanne.estimator import SANNE
 from sanne.files.locks import claimed
@@ -54,6 +54,6 @@ def test_a_killed_holder_does_not_block(tmp_path: Path) -> None:
 def test_a_checkpoint_has_one_writer(tmp_path: Path) -> None:
     path = tmp_path / "c.checkpoint"
     with claimed(path), pytest.raises(InUseError, match=r"c\.checkpoint"):
-        SANNE("fast", settings=TINY).fit(planted_graph(), checkpoint=path)
-    SANNE("fast", settings=TINY | {"epochs": 1}).fit(planted_graph(), checkpoint=path)
+        SANNE("fast", settings=TRAINED).fit(planted_graph(), checkpoint=path)
+    SANNE("fast", settings=TRAINED | {"epochs": 1}).fit(planted_graph(), checkpoint=path)
     assert names(tmp_path) == ["c.checkpoint"]

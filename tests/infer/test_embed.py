@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from planted import planted_graph, tiny_config
+from planted import planted_graph, tiny_config, trained_config
 from sanne.errors import InputError, UnknownNodeError
 from sanne.features.numeric import Standardised
 from sanne.graph.folder.store import open_graph, save_graph
@@ -17,9 +17,8 @@ from sanne.graph.graph import Graph
 from sanne.infer import embed as embed_module
 from sanne.infer import read as read_module
 from sanne.infer.embed import embed, embed_parts, embed_present
-from sanne.infer.read import standard_error
 from sanne.model.artifact import Artifact
-from sanne.model.objective import visit_weights
+from sanne.model.walk_model import WalkModel
 from sanne.train.fit import fit_model
 from sanne.vectors.formats import write_parts
 from sanne.vectors.vectors import Embedding
@@ -44,13 +43,9 @@ def grown(links: dict[str, list[str]], graph: Graph = GRAPH) -> Graph:
 BIGGER = grown({"new": ["p1", "p2", "p3"], "pair-1": ["pair-2"], "pair-2": [], "alone": []})
 
 
-@pytest.fixture(scope="module", params=["distil", "neighbours"])
+@pytest.fixture(scope="module", params=["hidden", "neighbours"])
 def artifact(request: pytest.FixtureRequest) -> Artifact:
     return fit_model(GRAPH, tiny_config(objective=request.param, num_layers=2, epochs=4, learning_rate=5e-3), 0)
-
-
-def with_walks(artifact: Artifact, count: int) -> Artifact:
-    return dataclasses.replace(artifact, config=artifact.config.replace(num_inference_walks=count))
 
 
 def test_nodes_asked_for_singly_match_those_asked_for_together(artifact: Artifact) -> None:
@@ -61,8 +56,8 @@ def test_nodes_asked_for_singly_match_those_asked_for_together(artifact: Artifac
         single = embed(artifact, BIGGER, [node_id])
         row = int(BIGGER.nodes_of([node_id])[0])
         assert single.node_ids.tolist() == [node_id]
-        assert np.allclose(single.vectors[0], together.vectors[row], atol=1e-5)
-        assert np.allclose(single.spread[0], together.spread[row], atol=1e-5)
+        np.testing.assert_allclose(single.vectors[0], together.vectors[row], atol=1e-3)
+        np.testing.assert_allclose(single.spread[0], together.spread[row], atol=1e-3)  # not numbers, if from walks
 
 
 def test_rows_follow_the_order_asked_for_repeats_included(artifact: Artifact) -> None:
@@ -74,7 +69,7 @@ def test_rows_follow_the_order_asked_for_repeats_included(artifact: Artifact) ->
 
 def test_small_batches_give_the_same(artifact: Artifact, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = embed(artifact, BIGGER, explain=3)
-    monkeypatch.setattr(read_module, "WALKS_AT_ONCE", 200)
+    monkeypatch.setattr(artifact.model, "nodes_at_once", 7)
     pieces = embed(artifact, BIGGER, explain=3)
     assert np.allclose(whole.vectors, pieces.vectors, atol=1e-5)
     assert whole.explanation is not None
@@ -82,19 +77,18 @@ def test_small_batches_give_the_same(artifact: Artifact, monkeypatch: pytest.Mon
     assert len(whole.explanation) == len(pieces.explanation) == BIGGER.num_nodes
 
 
-def test_it_is_the_mean_over_walks_of_the_models_output(artifact: Artifact) -> None:
+def test_it_is_the_mean_over_walks_of_a_walk_models_output() -> None:
+    artifact = fit_model(GRAPH, trained_config(epochs=1), 0)
+    assert isinstance(artifact.model, WalkModel)
     walks = read_module.WalkSampler(
         GRAPH.adjacency(), walk_length=5, seed=read_module.derived_seed(0, "inference")
     ).walks_of_each(np.array([7]), 8)
-    degrees = np.diff(GRAPH.adjacency().indptr)
-    counts = visit_weights(degrees, artifact.model.objective.degree_power)
-    rows = artifact.feature_map.transform(GRAPH) * counts[:, None]
-    features = torch.from_numpy(rows)[torch.from_numpy(walks).long()]
+    features = torch.from_numpy(artifact.feature_map.transform(GRAPH))[torch.from_numpy(walks).long()]
     with torch.no_grad():
-        outputs = artifact.model.eval()(features, torch.full((8,), degrees[7])).numpy()
+        outputs = artifact.model.eval()(features).numpy()
     found = embed(artifact, GRAPH, ["p7"])
     assert np.allclose(found.vectors[0], outputs.mean(axis=0), atol=1e-5)
-    assert found.spread[0] == pytest.approx(np.sqrt((outputs.var(axis=0, ddof=1) / 8).sum()), abs=1e-5)
+    assert np.isnan(found.spread).all()  # a model of walks cannot tell
 
 
 def test_embedding_changes_nothing(artifact: Artifact) -> None:
@@ -108,35 +102,15 @@ def test_embedding_changes_nothing(artifact: Artifact) -> None:
     assert np.array_equal(first.vectors, embed(artifact, BIGGER).vectors)
 
 
-def test_new_edges_change_the_vectors_near_them_and_no_others(artifact: Artifact) -> None:
+def test_new_edges_change_the_vectors_near_them_most_and_none_out_of_reach(artifact: Artifact) -> None:
     before, after = embed(artifact, GRAPH), embed(artifact, grown({"hub": ["p0", "p1"]}), GRAPH.node_ids)
     moved = np.abs(before.vectors - after.vectors).max(axis=1)
     far = embed(artifact, GRAPH, explain=200).explanation
     assert far is not None
     assert moved[0] > 1e-4
     untouched = [i for i, reached in enumerate(far) if not {"p0", "p1"} & {node_id for node_id, _ in reached}]
-    assert untouched
-    assert moved[untouched].max() < 1e-5
-
-
-def test_spread_shrinks_with_the_root_of_the_number_of_walks(artifact: Artifact) -> None:
-    few, many = (embed(with_walks(artifact, count), GRAPH).spread.mean() for count in (16, 256))
-    assert few / many == pytest.approx(4.0, rel=0.1)
-
-
-def test_spread_is_the_error_that_other_walks_would_show(artifact: Artifact) -> None:
-    """The distance from a 16-walk vector to the vector of very many walks is about its spread."""
-    found = embed(with_walks(artifact, 16), GRAPH)
-    truth = embed(dataclasses.replace(with_walks(artifact, 1000), seed=5), GRAPH, GRAPH.node_ids[:25])
-    error = np.sqrt((np.linalg.norm(found.vectors[:25] - truth.vectors, axis=1) ** 2).mean())
-    assert error / np.sqrt((found.spread[:25] ** 2).mean()) == pytest.approx(1.0, abs=0.25)
-
-
-def test_spread_is_nothing_for_an_isolated_node_and_unknown_for_one_walk(artifact: Artifact) -> None:
-    assert embed(artifact, BIGGER, ["alone"]).spread[0] == pytest.approx(0.0, abs=1e-5)
-    assert embed(artifact, BIGGER, ["new"]).spread[0] > 1e-4
-    assert np.isnan(embed(with_walks(artifact, 1), BIGGER, ["new", "alone"]).spread).all()
-    assert standard_error(torch.tensor([[[0.0, 3.0], [2.0, 5.0]]])).tolist() == pytest.approx([2**0.5])
+    assert moved[untouched].max(initial=0) < 1e-4
+    assert np.median(moved) < 0.2 * moved[:2].min()
 
 
 def test_new_nodes_that_know_no_old_one_still_get_a_vector_of_their_own(artifact: Artifact) -> None:
@@ -193,20 +167,23 @@ def test_asking_for_no_nodes_gives_no_vectors(artifact: Artifact) -> None:
 def test_only_the_features_of_visited_nodes_are_read_for_a_few_nodes_of_a_large_graph(
     artifact: Artifact, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    places = np.arange(400)
+    noise = np.random.default_rng(0).normal(size=(400, 12)).astype(np.float32)
+    ring = Graph.from_edges(places, (places + 1) % 400, node_ids=places, features=noise)
     asked: list[Any] = []
     real = artifact.feature_map.transform
     monkeypatch.setattr(artifact.feature_map, "transform", lambda g, nodes=None: asked.append(nodes) or real(g, nodes))
-    embed(artifact, GRAPH)
-    few = embed(with_walks(artifact, 2), GRAPH, ["p3"])
+    embed(artifact, ring)
+    few = embed(artifact, ring, [3])
     assert asked[0] is None
     assert asked[1] is not None
-    assert len(asked[1]) <= 10
+    assert len(asked[1]) <= 1 + 2 * 8  # steps, both ways
     assert np.isfinite(few.vectors).all()
 
 
 def test_present_vectors_are_the_table_of_the_papers_objective_but_for_isolated_nodes() -> None:
     graph = grown({"alone": []})
-    config = tiny_config(objective="neighbours", epochs=1, present_vectors="table")
+    config = trained_config(epochs=1, present_vectors="table")
     artifact = fit_model(graph, config, 0)
     walked = embed(artifact, graph)
     table = artifact.model.objective.table.detach().numpy()  # type: ignore[union-attr]
@@ -214,8 +191,7 @@ def test_present_vectors_are_the_table_of_the_papers_objective_but_for_isolated_
     degree = np.diff(graph.indptr)
     assert np.array_equal(present.vectors[degree > 0], table[degree > 0])
     assert np.allclose(present.vectors[degree == 0], walked.vectors[degree == 0], atol=1e-5)
-    assert np.isnan(present.spread[degree > 0]).all()
-    assert np.isfinite(present.spread[degree == 0]).all()
+    assert np.isnan(present.spread).all()
     by_walks = dataclasses.replace(artifact, config=config.replace(present_vectors="walks"))
     by_walks.model.objective.config = by_walks.config.objective
     assert np.allclose(embed_present(by_walks, graph).vectors, walked.vectors, atol=1e-6)
@@ -229,14 +205,14 @@ def test_a_graph_that_lacks_what_the_model_reads_is_named(artifact: Artifact) ->
 
 
 def test_parts_are_the_whole_bit_for_bit(artifact: Artifact, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(read_module, "WALKS_AT_ONCE", 200)
+    monkeypatch.setattr(artifact.model, "nodes_at_once", 7)
     monkeypatch.setattr(embed_module, "NODES_A_PART", 30)
     whole = embed(artifact, BIGGER, explain=2)
     parts = list(embed_parts(artifact, BIGGER, explain=2))
     assert len(parts) > 3
     assert np.concatenate([part.node_ids for part in parts]).tolist() == BIGGER.node_ids.tolist()
     assert np.array_equal(np.concatenate([part.vectors for part in parts]), whole.vectors)
-    assert np.array_equal(np.concatenate([part.spread for part in parts]), whole.spread)
+    assert np.array_equal(np.concatenate([part.spread for part in parts]), whole.spread, equal_nan=True)
     assert [row for part in parts for row in part.explanation or []] == whole.explanation
 
 
@@ -256,34 +232,35 @@ def test_mapped_features_are_gathered_and_never_computed_for_all(
     save_graph(GRAPH, tmp_path / "g")
     mapped = open_graph(tmp_path / "g")
     expected = embed(artifact, GRAPH)
-    asked: list[int] = []
+    asked: list[bool] = []
     original = Standardised.transform
 
     def watched(self: Standardised, graph: Graph, nodes: Any = None) -> Any:
-        asked.append(graph.num_nodes if nodes is None else len(nodes))
+        asked.append(nodes is None)
         return original(self, graph, nodes)
 
     monkeypatch.setattr(Standardised, "transform", watched)
-    monkeypatch.setattr(read_module, "WALKS_AT_ONCE", 40)
+    monkeypatch.setattr(artifact.model, "nodes_at_once", 5)
     few = embed(artifact, mapped)
-    assert max(asked) < GRAPH.num_nodes
-    assert np.allclose(few.vectors, expected.vectors, atol=1e-5)
+    assert asked
+    assert not any(asked)
+    assert np.allclose(few.vectors, expected.vectors, atol=1e-3)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks Linux how much memory is not a mapped file")
 def test_embedding_a_mapped_graph_into_a_file_holds_neither_features_nor_vectors(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     """120 MB of features and 60 MB of vectors pass through, and neither stays."""
-    monkeypatch.setattr(read_module, "WALKS_AT_ONCE", 1000)
 
     def held() -> float:
         status = Path("/proc/self/status").read_text()
         return int(status.split("RssAnon:")[1].split()[0]) / 1024
 
     small = planted_graph(width=1000)
-    config = tiny_config(encoder_dim=512, ff_dim=8, num_inference_walks=1, walk_length=1, objective="neighbours")
+    config = trained_config(encoder_dim=512, ff_dim=8, num_inference_walks=1, walk_length=1)
     artifact = fit_model(small, config.replace(epochs=1, steps_per_epoch=1, num_targets=1), 0)
+    artifact.model.nodes_at_once = 1000
     n = 30_000
     np.lib.format.open_memmap(tmp_path / "f.npy", "w+", np.float32, (n, 1000)).flush()
     features = np.load(tmp_path / "f.npy", mmap_mode="r")

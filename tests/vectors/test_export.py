@@ -16,7 +16,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from planted import TINY, planted_graph
+from planted import TINY, TRAINED, planted_graph
 from sanne.errors import InputError, MissingExtraError, ModelFolderError
 from sanne.estimator import SANNE
 from sanne.graph.graph import Graph
@@ -139,7 +139,7 @@ def test_parts_are_joined_in_order(folder: Path, model: SANNE, tmp_path: Path, m
 
 
 def test_vectors_without_a_spread_are_exported_with_null(tmp_path: Path) -> None:
-    SANNE(settings=TINY | {"num_inference_walks": 1, "epochs": 1}).fit(planted_graph(size=10)).save(tmp_path / "model")
+    SANNE(settings=TRAINED | {"epochs": 1}).fit(planted_graph(size=10)).save(tmp_path / "model")
     assert np.isnan(SANNE.load(tmp_path / "model").spread_).all()
     export_vectors(tmp_path / "model", "lancedb", tmp_path / "db")
     export_vectors(tmp_path / "model", "parquet", tmp_path / "v.parquet")

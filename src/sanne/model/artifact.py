@@ -147,7 +147,8 @@ def _read_header(place: Path, *, older: bool = False) -> dict[str, Any]:
         )
     expected = {"seed": int, "num_nodes": int, "settings": dict, "record": dict, "sha256": dict}
     for name, kind in expected.items():
-        if not isinstance(header.get(name), kind) or isinstance(header.get(name), bool):
+        value = header.get(name)
+        if not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, int) and value < 0):
             raise ModelFolderError(f"{place / 'config.json'}: damaged (no valid {name!r}): fit again")
     return header
 
