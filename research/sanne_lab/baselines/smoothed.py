@@ -5,11 +5,10 @@ from collections.abc import Callable
 from typing import Any, Self
 
 from sanne.config import Config
-from sanne.features.base import FeatureMap
-from sanne.features.choose import fit_features
 from sanne.graph.graph import FloatArray, Graph
 from sanne.walks.diffusion import Diffusion
 from sanne_lab.baselines.interface import Snapshot, feature_settings, kept
+from sanne_lab.baselines.node_features import Rows, fit_rows
 
 
 class Smoothed:
@@ -39,17 +38,17 @@ class Smoothed:
     def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
         """Fit the feature map, smooth; new nodes are smoothed over the larger graph."""
         started = time.perf_counter()
-        feature_map = fit_features(features_from or graph, self._config.features, seed)
-        vectors = self._smoothed(graph, feature_map)
+        rows = fit_rows(features_from or graph, self._config.features, seed)
+        vectors = self._smoothed(graph, rows)
         seconds = time.perf_counter() - started
         consider(
             Snapshot(
                 0,
                 present=kept(vectors),
-                new=lambda larger, nodes: self._smoothed(larger, feature_map)[nodes],
+                new=lambda larger, nodes: self._smoothed(larger, rows)[nodes],
             )
         )
         return seconds
 
-    def _smoothed(self, graph: Graph, feature_map: FeatureMap) -> FloatArray:
-        return Diffusion(graph.adjacency("both")).spread(feature_map.transform(graph), (self._alpha,), self._steps)[0]
+    def _smoothed(self, graph: Graph, rows: Rows) -> FloatArray:
+        return Diffusion(graph.adjacency("both")).spread(rows(graph), (self._alpha,), self._steps)[0]
