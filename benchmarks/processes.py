@@ -1,7 +1,7 @@
 """Seconds and bytes of a training step, by one process or by many, on a random graph.
 
-    python benchmarks/processes.py --objective neighbours
-    torchrun --nproc-per-node 2 benchmarks/processes.py --objective neighbours
+    python benchmarks/processes.py
+    torchrun --nproc-per-node 2 benchmarks/processes.py
 
 The first process prints one JSON object. Bytes are those that each process hands over to be shared.
 """
@@ -15,19 +15,18 @@ import numpy as np
 from sanne.config import recipe_config
 from sanne.device import choose_device
 from sanne.graph.graph import Graph
-from sanne.model.model import WalkModel
+from sanne.model.walk_model import WalkModel
 from sanne.train.distributed import joined_processes
 from sanne.train.loop import train
 
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--objective", choices=["neighbours", "distil"], default="neighbours")
     arguments.add_argument("--nodes", type=int, default=100_000)
     arguments.add_argument("--steps", type=int, default=20)
     arguments.add_argument("--batch-size", type=int, default=512)
     given = arguments.parse_args()
-    config = recipe_config("paper" if given.objective == "neighbours" else "fast").replace(
+    config = recipe_config("paper").replace(
         epochs=1, steps_per_epoch=given.steps, batch_size=given.batch_size, threads=1, device="cpu"
     )
     stream = np.random.default_rng(0)
@@ -43,7 +42,6 @@ def main() -> None:
         seconds = time.perf_counter() - started
     if processes.is_first:
         result = {
-            "objective": given.objective,
             "nodes": given.nodes,
             "batch_size": given.batch_size,
             "processes": processes.size,

@@ -4,7 +4,8 @@
 
 The code is the same as for one process: `fit` detects how many there are. All of them end with the same model; only
 the first has the vectors, prints and writes. For several machines, use torchrun's --nnodes and --rdzv-endpoint;
-`torchrun ... -m sanne fit cora --out MODEL` does the same on the command line.
+`torchrun ... -m sanne fit cora --recipe paper --out MODEL` does the same on the command line. Only the walk
+transformer, recipe `paper`, is trained in steps that can be shared; the other recipes are computed in closed form.
 """
 
 import os
@@ -14,10 +15,20 @@ from sanne import SANNE, load_graph
 from sanne.train.distributed import is_first_process
 from sanne.train.report import Report
 
+SETTINGS = {  # a short training: TF-IDF instead of Doc2Vec, larger steps, a hundred of them
+    "features": "auto",
+    "ff_dim": 256,
+    "batch_size": 256,
+    "learning_rate": 1e-3,
+    "table_learning_rate": 1e-2,
+    "steps_per_epoch": 50,
+    "epochs": 2,
+}
+
 
 def main() -> None:
     graph = load_graph("cora")
-    model = SANNE("fast", random_state=0, progress=False).fit(graph, callbacks=[show])
+    model = SANNE("paper", settings=SETTINGS, random_state=0, progress=False).fit(graph, callbacks=[show])
     if not is_first_process():
         return
     print(f"{os.environ.get('WORLD_SIZE', '1')} processes, vectors {model.embedding_.shape}")
