@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from sanne.config import recipe_config
-from sanne.datasets import load_dataset, load_splits
-from sanne.evaluate.node_classification import score_split
+from sanne.datasets import load_dataset
 from sanne.infer.embed import embed_present
 from sanne.model.artifact import Artifact, versions
 from sanne.train.fit import fit_model
 from sanne.train.loop import Run
+from sanne_lab.datasets.splits import load_splits
+from sanne_lab.evaluate.node_classification import score_split
 
 BEST: dict[str, dict[str, Any]] = {
     "as it is": {},

@@ -12,12 +12,12 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from planted import TINY, accuracy, planted_graph
-from sanne.datasets import load_splits
 from sanne.errors import InputError, ModelFolderError, UnknownNodeError
 from sanne.estimator import SANNE
 from sanne.evaluate.node_classification import classify
 from sanne.graph.graph import FloatArray, Graph
 from sanne.vectors.formats import write_vectors
+from sanne_lab.datasets.splits import load_splits
 
 GRAPH = planted_graph()
 NEW = np.arange(120) % 4 == 0  # every fourth node arrives after fit

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from sanne.config import Config
-from sanne.datasets import load_dataset, load_splits, named_classes
+from sanne.datasets import load_dataset, named_classes
 from sanne.draw.plot import plot_map
 from sanne.estimator import SANNE
 from sanne.evaluate.node_classification import score_split
+from sanne.evaluate.splits import seeded_splits
 from sanne.features.choose import fit_features
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.split import hide_nodes
@@ -117,9 +118,10 @@ def run_demo(
 
 def make_task(dataset: str) -> Task:
     """The first split of a dataset, its test nodes as new nodes."""
-    graph, splits = load_dataset(dataset), load_splits(dataset)
-    train, val, new = splits.train[0], splits.val[0], splits.test[0]
+    graph = load_dataset(dataset)
     assert graph.labels is not None
+    splits = seeded_splits(graph.labels, seed=0, count=1)
+    train, val, new = splits.train[0], splits.val[0], splits.test[0]
     labelled = np.flatnonzero(graph.labels >= 0)
     rest = np.setdiff1d(labelled, np.concatenate([train, val, new]))
     return Task(graph, hide_nodes(graph, new), train, val, rest, new)

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from sanne.datasets import CATALOG
+from sanne.datasets import dataset_names
 from sanne.errors import InputError
 from sanne.graph.folder.store import is_graph_folder
 from sanne.graph.graph import Graph
@@ -77,7 +77,7 @@ class ModelSource:
     @property
     def dataset(self) -> str | None:
         """The dataset's name, if it is one."""
-        return self.source if self.source in CATALOG else None
+        return self.source if self.source in dataset_names() else None
 
     def load(self) -> Graph:
         """Read the graph."""
@@ -127,4 +127,4 @@ def _read_id_column(path: Path) -> list[Any]:
 
 
 def _absolute(source: str) -> str:
-    return source if source in CATALOG else str(Path(source).absolute())
+    return source if source in dataset_names() else str(Path(source).absolute())

@@ -10,7 +10,7 @@ from fakes import Clock, Fake, kept_in, small_cora
 
 from planted import TINY
 from sanne.config import RECIPES, Config
-from sanne.datasets import Splits
+from sanne.evaluate.splits import Splits
 from sanne_lab.experiments import systems
 from sanne_lab.experiments.cells import Cell
 from sanne_lab.experiments.pool import News, Plan, fill

@@ -9,8 +9,8 @@ from fakes import GRAPH, SPLITS, kept_in, small_cora
 
 from planted import TINY
 from sanne.config import RECIPES, Config
-from sanne.datasets import Splits
 from sanne.errors import InputError
+from sanne.evaluate.splits import Splits
 from sanne_lab.experiments import figure2, figure3, systems, table3
 from sanne_lab.experiments.pool import Plan, fill
 from sanne_lab.experiments.report import write_report

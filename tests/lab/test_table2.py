@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from planted import TINY
-from sanne.datasets import Splits, load_splits
 from sanne.errors import InputError
+from sanne.evaluate.splits import Splits
 from sanne.graph.graph import Graph, IntArray
 from sanne_lab.baselines.interface import Snapshot
 from sanne_lab.baselines.smoothed import Smoothed
 from sanne_lab.baselines.walk_mean import WalkMean
+from sanne_lab.datasets.splits import load_splits
 from sanne_lab.experiments.pool import Plan
 from sanne_lab.experiments.protocol import inductive, measure_splits, split_cell, transductive
 from sanne_lab.experiments.systems import make_system

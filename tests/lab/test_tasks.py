@@ -12,8 +12,8 @@ from fakes import GRAPH, SPLITS, Fake, Run, kept_in, run, small_cora
 
 from planted import TINY, planted_graph
 from sanne.config import RECIPES, Config
-from sanne.datasets import Splits
 from sanne.errors import InputError
+from sanne.evaluate.splits import Splits
 from sanne.graph.graph import Graph
 from sanne_lab.experiments import blogcatalog, communities, data, links, neighbours, newcomers, spread
 from sanne_lab.experiments.cells import Cell, Measured

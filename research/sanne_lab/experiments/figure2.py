@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import orthogonal_procrustes
 
-from sanne.datasets import Splits, named_classes
+from sanne.datasets import named_classes
 from sanne.draw.plot import INK, NO_LABEL, PALETTE, PAPER, SOFT_INK, Points, map_points, matplotlib_figure
-from sanne.evaluate.node_classification import score_split
+from sanne.evaluate.splits import Splits
 from sanne.graph.graph import FloatArray, Graph
 from sanne.graph.split import hide_nodes
 from sanne_lab.baselines.interface import Classifier, Snapshot, System
+from sanne_lab.evaluate.node_classification import score_split
 from sanne_lab.experiments.cells import Cell, Measured
 from sanne_lab.experiments.data import SETTINGS, data_of
 from sanne_lab.experiments.pictures import save_picture

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.evaluate.link_prediction import node_pairs, score_links
-from sanne.evaluate.logistic import calm_threads, fit_one_vs_rest
+from sanne.evaluate.threads import calm_threads
+from sanne_lab.evaluate.logistic import fit_one_vs_rest
 
 
 def learn_weights(

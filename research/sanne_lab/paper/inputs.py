@@ -14,9 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.config import FeatureConfig
-from sanne.datasets import Splits, load_dataset, load_splits
+from sanne.datasets import load_dataset
 from sanne.datasets.fetch import data_folder
 from sanne.errors import DatasetError, InputError
+from sanne.evaluate.splits import Splits
 from sanne.features.doc2vec import Doc2VecMap
 from sanne.features.text import word_counts
 from sanne.files.atomic import replaced_file
@@ -25,6 +26,7 @@ from sanne.graph.readers.npz import load_arrays
 from sanne.graph.split import hide_nodes
 from sanne.seeds import derived_seed
 from sanne.walks.sample import Walks, WalkSampler
+from sanne_lab.datasets.splits import load_splits
 from sanne_lab.paper.grid import FIXED, Candidate, Cell
 
 # The longer the documents, the fewer: with 100 epochs those of Pubmed (50 words) are learned by heart and lose six

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from sanne.device import torch_threads
 from sanne.errors import InputError, SanneError
-from sanne.evaluate.node_classification import SplitScore, predict_arrays
+from sanne.evaluate.node_classification import SplitScore
 from sanne.files.atomic import replaced_file
 from sanne.graph.graph import FloatArray
 from sanne.model.encoder import WalkEncoder
@@ -24,6 +24,7 @@ from sanne.train.loop import dense_parameters, is_finite, training_step
 from sanne.train.row_adam import RowAdam
 from sanne.walks.batches import Batch
 from sanne.walks.sample import Walks
+from sanne_lab.evaluate.node_classification import predict_arrays
 from sanne_lab.paper.grid import FIXED, MAX_EPOCHS, Candidate
 from sanne_lab.paper.inputs import Inputs, make_inputs
 from sanne_lab.paper.records import Epoch

@@ -11,6 +11,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from sanne.datasets import dataset_names, load_dataset
+from sanne.datasets.catalogue import BENCHMARKS
 from sanne.errors import InputError
 from sanne.graph.folder.store import is_graph_folder, open_graph
 from sanne.graph.graph import Graph
@@ -20,11 +21,11 @@ from sanne.graph.readers.linqs import read_linqs
 from sanne.graph.readers.networkx import read_networkx
 from sanne.graph.readers.node_data import as_features, as_texts
 from sanne.graph.readers.npz import read_npz
-from sanne.graph.readers.planetoid import read_planetoid
 from sanne.graph.readers.pyg import read_pyg
 from sanne.graph.readers.scipy_sparse import read_scipy
 from sanne.graph.readers.tables import DELIMITED, PARQUET, read_tables
 from sanne.graph.readers.typed_tables import is_table
+from sanne.research import WHERE
 
 EDGE_LISTS = (".txt", ".edgelist", ".edges")
 
@@ -65,9 +66,8 @@ def load_graph(
 
     Args:
         source: `"cora"`; an edge file (.csv, .tsv, .parquet, .txt, .npz); a folder with edges.* and nodes.*, or
-            with LINQS or Planetoid files, or a graph folder that `sanne build` wrote; a pandas DataFrame or pyarrow
-            Table of edges; an (m, 2) array or a tuple (sources, targets); a scipy sparse matrix; a networkx graph;
-            a PyG Data object.
+            with LINQS files, or a graph folder that `sanne build` wrote; a pandas DataFrame or pyarrow Table of edges;
+            an (m, 2) array or a tuple (sources, targets); a scipy sparse matrix; a networkx graph; a PyG Data object.
         node_table: path or table with the column `id`; its rows are the nodes, in that order.
         text: the column (networkx: node attribute) with documents, or several; or one text per node.
         features: the feature columns (networkx: attributes); or a matrix, dense or sparse, in node order.
@@ -86,7 +86,8 @@ def load_graph(
         "directed": directed,
         "weight": weight,
     }
-    if isinstance(source, Path) or (isinstance(source, str) and source not in dataset_names()):
+    known = dataset_names()
+    if isinstance(source, Path) or (isinstance(source, str) and source not in known):
         source = _path(str(source))
     for reader in READERS:
         if reader.accepts(source):
@@ -146,7 +147,7 @@ def _read_table_folder(folder: Path, node_table: Any, **options: Any) -> Graph:
     if edges is None:
         raise InputError(
             f"{folder}: expected edges.csv (or .tsv, .parquet) and perhaps nodes.*, a LINQS folder (*.content, "
-            "*.cites), a Planetoid folder (ind.*) or a graph folder (graph.json)"
+            "*.cites) or a graph folder (graph.json)"
         )
     return _read_tables(edges, _only(folder, "nodes") if node_table is None else node_table, **options)
 
@@ -171,11 +172,14 @@ def _read_networkx(source: Any, directed: bool, **options: Any) -> Graph:
     return read_networkx(source, **options)  # which knows its direction itself
 
 
-def _is_folder_with(pattern: str) -> Callable[[Any], bool]:
-    def accepts(source: Any) -> bool:
-        return isinstance(source, Path) and source.is_dir() and any(source.glob(pattern)) and not _only(source, "edges")
+def has_edge_table(source: Path) -> bool:
+    """Whether a folder has a table of edges."""
+    return _only(source, "edges") is not None
 
-    return accepts
+
+def _is_linqs(source: Any) -> bool:
+    is_folder = isinstance(source, Path) and source.is_dir()
+    return is_folder and any(source.glob("*.content")) and not has_edge_table(source)
 
 
 def _is_file(*endings: str) -> Callable[[Any], bool]:
@@ -202,8 +206,7 @@ READERS = [
         _open_graph_folder,
         ("directed",),
     ),
-    Reader("{source}", _is_folder_with("ind.*.graph"), read_planetoid),
-    Reader("{source}", _is_folder_with("*.content"), read_linqs, ("directed",)),
+    Reader("{source}", _is_linqs, read_linqs, ("directed",)),
     Reader("{source}", lambda source: isinstance(source, Path) and source.is_dir(), _read_table_folder, _ALL),
     Reader("{source}", _is_file(".npz"), read_npz, ("directed",)),
     Reader("{source}", _is_file(*EDGE_LISTS), read_edge_list, ("directed",)),
@@ -235,6 +238,8 @@ def _is_names(features: Any) -> bool:
 
 def _not_found(source: str) -> str:
     known = dataset_names()
+    if source.lower() in BENCHMARKS and source not in known:
+        return f"the dataset {source!r} is {WHERE}"
     close = difflib.get_close_matches(source.lower(), known, n=1)
     if not close and Path(source).parent.is_dir():
         siblings = [path.name for path in Path(source).parent.iterdir()]
