@@ -15,7 +15,7 @@ from sanne.evaluate.link_prediction import score_links
 from sanne.evaluate.node_classification import classify
 from sanne.evaluate.splits import seeded_splits
 from sanne.graph.graph import Graph
-from sanne.graph.readers.label_table import read_label_table
+from sanne.graph.readers.tables import read_label_table
 from sanne.graph.split import hold_out_edges
 from sanne.source import ModelSource
 from sanne.vectors.formats import read_vectors

@@ -29,8 +29,8 @@ from sanne.graph.folder.build import build_graph
 from sanne.graph.folder.store import open_graph, save_graph
 from sanne.graph.graph import Graph
 from sanne.graph.load import load_graph
-from sanne.graph.readers.label_table import read_label_table
 from sanne.graph.readers.linqs import read_linqs
+from sanne.graph.readers.tables import read_label_table
 from sanne.source import ModelSource, read_node_list
 from sanne.vectors.export import export_vectors
 from sanne.vectors.formats import read_vectors, write_vectors

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import scipy.sparse as sp
 
 from sanne.datasets import dataset_names, load_dataset
@@ -15,7 +14,7 @@ from sanne.datasets.catalogue import BENCHMARKS
 from sanne.errors import InputError
 from sanne.graph.folder.store import is_graph_folder, open_graph
 from sanne.graph.graph import Graph
-from sanne.graph.readers.arrays import read_arrays
+from sanne.graph.readers.arrays import edge_table, read_arrays
 from sanne.graph.readers.edge_list import read_edge_list
 from sanne.graph.readers.linqs import read_linqs
 from sanne.graph.readers.networkx import read_networkx
@@ -126,8 +125,8 @@ def _can_be_an_edge_table(source: Any) -> bool:
 def _read_tables(
     source: Any, node_table: Any, text: Any, features: Any, label: str | None, directed: bool, weight: Any
 ) -> Graph:
-    if isinstance(source, np.ndarray) and source.ndim == 2 and source.shape[1] == 2:
-        source = pa.table({"src": pa.array(source[:, 0]), "dst": pa.array(source[:, 1])})
+    if isinstance(source, np.ndarray):
+        source = edge_table(source)
     matrix = features if not _is_names(features) else None
     documents = text if node_table is None and not isinstance(text, str) else None
     graph = read_tables(
@@ -238,7 +237,7 @@ def _is_names(features: Any) -> bool:
 
 def _not_found(source: str) -> str:
     known = dataset_names()
-    if source.lower() in BENCHMARKS and source not in known:
+    if source.lower() in BENCHMARKS and source.lower() not in known:
         return f"the dataset {source!r} is {WHERE}"
     close = difflib.get_close_matches(source.lower(), known, n=1)
     if not close and Path(source).parent.is_dir():

@@ -32,10 +32,10 @@ def test_bad_linqs(tmp_path: Path) -> None:
         read_linqs(tmp_path)
     (tmp_path / "toy.cites").write_text("1\t2\n")
     (tmp_path / "toy.content").write_text("1\t0\tA\n2\tx\tB\n")
-    with pytest.raises(InputError, match="column 2 holds something else"):
+    with pytest.raises(InputError, match=r"toy\.content, line 2: value 'x' in column '2' is not a number"):
         read_linqs(tmp_path)
     (tmp_path / "toy.content").write_text("1\t0\tA\n1\t1\tB\n")
-    with pytest.raises(InputError, match="line 2: id '1' is empty or a repeat"):
+    with pytest.raises(InputError, match="line 2: id 1 stands already in line 1"):
         read_linqs(tmp_path)
 
 
