@@ -167,8 +167,11 @@ def _open_graph_folder(path: Path, directed: bool) -> Graph:
     return graph
 
 
-def _read_networkx(source: Any, directed: bool, **options: Any) -> Graph:
-    return read_networkx(source, **options)  # which knows its direction itself
+def _read_networkx(source: Any, text: Any, features: Any, directed: bool, **options: Any) -> Graph:
+    named, matrix = (features, None) if _is_names(features) else (None, features)
+    attribute, documents = (text, None) if isinstance(text, str) else (None, text)
+    graph = read_networkx(source, text=attribute, features=named, **options)  # it knows its direction itself
+    return _with_node_data(graph, documents, matrix, "a networkx graph")
 
 
 def has_edge_table(source: Path) -> bool:
@@ -212,7 +215,7 @@ READERS = [
     _TABLES,
     Reader("a networkx graph", _is_networkx, _read_networkx, (*_OBJECT, "label")),
     Reader("a PyG Data object", lambda source: hasattr(source, "edge_index"), read_pyg, _OBJECT),
-    Reader("a {type}", sp.issparse, read_scipy, _OBJECT),
+    Reader("a {type}", sp.issparse, read_scipy, ("directed", "weight")),
     Reader("an edge array (use a table with a weight column)", _is_pairs, read_arrays, _OBJECT[:3]),
 ]
 

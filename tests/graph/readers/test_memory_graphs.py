@@ -130,9 +130,12 @@ def test_networkx_kinds_of_graph() -> None:
 
 def test_bad_networkx_attributes() -> None:
     source = nx.path_graph(3)
-    with pytest.raises(InputError, match=r"edge \(0, 1\) has no attribute 'cost'"):
+    with pytest.raises(InputError, match=r"networkx edges, row 1: no weight in column .cost"):
         read_networkx(source, weight="cost")
-    with pytest.raises(InputError, match=r"node 0 has no attribute 'vector'"):
+    with pytest.raises(InputError, match=r"no node has the attribute 'vector'"):
+        read_networkx(source, features="vector")
+    source.nodes[1]["vector"] = [1.0, 2.0]
+    with pytest.raises(InputError, match=r"node 0 has no list in column 'vector'"):
         read_networkx(source, features="vector")
     with pytest.raises(InputError, match=r"no node has the attribute 'abstract'"):
         read_networkx(source, text="abstract")

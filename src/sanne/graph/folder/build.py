@@ -102,6 +102,8 @@ class _Build:
         """Write ids and arcs. Raises NotIntegersError if an id is text and `as_text` is not set."""
         with tempfile.TemporaryDirectory(dir=self.folder.parent) as place, contextlib.ExitStack() as stack:
             numbering = self._number(Path(place), stack, as_text)
+            if numbering.count == 0:
+                raise InputError(f"{self.files.name}: it has no edges, only column names; add one row per edge")
             if numbering.count > LARGEST:
                 raise InputError(f"{numbering.count} nodes: at most {LARGEST} fit in one graph")
             checked = self._write_ids(numbering, as_text)
@@ -164,7 +166,7 @@ class _Build:
 def _ends(held: list[EdgeBlock]) -> pa.ChunkedArray:
     """All sources, then all targets."""
     columns = [block.sources for block in held] + [block.targets for block in held]
-    return pa.chunked_array([chunk for column in columns for chunk in column.chunks])
+    return pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
 
 
 def _grouped(edges: Iterator[EdgeBlock]) -> Iterator[list[EdgeBlock]]:

@@ -69,12 +69,8 @@ class EdgeFiles:
 
     def blocks(self, *, as_text: bool) -> Iterator[EdgeBlock]:
         """All edges, some at a time. Raises NotIntegersError where an id is text and `as_text` is not set."""
-        rows = 0
         for table, (source, target, weight) in zip(self.tables, self._columns, strict=True):
             for block in blocks(table, [source, target, *([weight] if weight else [])], [source, target]):
-                rows += block.data.num_rows
                 ends = [integer_or_text_ids(block, name, as_text=as_text) for name in (source, target)]
                 weights = None if weight is None else read_weights(block, weight).astype(np.float32)
                 yield EdgeBlock(ends[0], ends[1], weights)
-        if rows == 0:
-            raise InputError(f"{self.name}: it has no edges, only column names; add one row per edge")

@@ -48,8 +48,8 @@ def read_arrays(
 
 def edge_table(edges: Any) -> pa.Table:
     """Pairs as a table with the columns src and dst."""
-    sources, targets = _ends(edges)
-    return pa.table({"src": _column(sources), "dst": _column(targets)})
+    columns = [pa.array(end) if end.dtype.kind in "iu" else id_column(end.tolist()) for end in _ends(edges)]
+    return pa.table(columns, names=["src", "dst"])
 
 
 def _ends(edges: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -69,12 +69,9 @@ def _ends(edges: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     return sources, targets
 
 
-def _column(values: npt.NDArray[Any]) -> pa.Array:
+def id_column(items: list[Any]) -> pa.Array:
     """Ids as an Arrow array; a mix of numbers and text is text."""
-    if values.dtype.kind in "iu":
-        return pa.array(values)
-    items = values.tolist()
-    if all(isinstance(item, int) and abs(item) < 2**63 for item in items):
+    if all(isinstance(item, int | np.integer) and abs(int(item)) < 2**63 for item in items):
         return pa.array(items, pa.int64())
     try:
         return pa.array([str(item) for item in items], pa.string())

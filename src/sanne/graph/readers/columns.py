@@ -55,7 +55,7 @@ class Block:
 def is_numeric(kind: pa.DataType) -> bool:
     """Whether a column of this type is a feature: numbers, true/false, or lists of numbers."""
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return is_numeric(kind.value_type)
+        kind = kind.value_type
     return bool(
         pa.types.is_integer(kind)
         or pa.types.is_floating(kind)

@@ -61,7 +61,7 @@ def read_tables(
     source, target, column = edge_columns(edge_table, weight)
     listed = Block.whole(edge_table, [source, target, *([column] if column else [])], [source, target])
     count = listed.data.num_rows
-    if count == 0:
+    if count == 0 and nodes is None:
         raise InputError(f"{edge_table.name}: it has no edges, only column names; add one row per edge")
     ends = number_ids([read_ids(listed, source), read_ids(listed, target)])
     refuse_control_characters(ends, lambda row: listed.place(row % count))
@@ -161,7 +161,7 @@ class NodeColumns:
         cls, table: Table, text: str | Sequence[str] | None, features: str | Sequence[str] | None, label: str | None
     ) -> "NodeColumns":
         """The columns asked for, which must be there."""
-        texts, numbers = _names(text), _names(features)
+        texts, numbers = as_names(text), as_names(features)
         key = _conventional(table, "id")
         if key is None:
             raise InputError(f"{table.name}: a node table needs a column 'id'; {_columns_of(table)}")
@@ -233,7 +233,7 @@ def _rows_of_ends(ends: Ids, ids: pa.Array, edges: Block, nodes: Table) -> npt.N
     return found[ends.rows]
 
 
-def _names(given: str | Sequence[str] | None) -> tuple[str, ...]:
+def as_names(given: str | Sequence[str] | None) -> tuple[str, ...]:
     """One name or several, as a tuple."""
     return (given,) if isinstance(given, str) else tuple(given or ())
 
