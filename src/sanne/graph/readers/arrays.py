@@ -84,5 +84,8 @@ def _count(num_nodes: int | None, *rows: Any) -> int | None:
         return num_nodes
     for values in rows:
         if values is not None:
-            return int(values.shape[0]) if hasattr(values, "shape") else len(values)
+            shape = values.shape if hasattr(values, "shape") else (len(values),)
+            if not shape:
+                raise InputError("features, texts and labels need one row per node, not a single value")
+            return int(shape[0])
     return None
