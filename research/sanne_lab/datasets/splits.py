@@ -8,7 +8,7 @@ from sanne.datasets import find_dataset, load_dataset
 from sanne.datasets.fetch import data_folder
 from sanne.errors import DatasetError
 from sanne.evaluate.splits import Splits, seeded_splits
-from sanne.graph.readers.npz import load_arrays
+from sanne_lab.datasets.npz import load_arrays
 
 
 def load_splits(name: str, *, seed: int = 0) -> Splits:

@@ -22,10 +22,10 @@ from sanne.features.doc2vec import Doc2VecMap
 from sanne.features.text import word_counts
 from sanne.files.atomic import replaced_file
 from sanne.graph.graph import FloatArray, Graph, IntArray
-from sanne.graph.readers.npz import load_arrays
 from sanne.graph.split import hide_nodes
 from sanne.seeds import derived_seed
 from sanne.walks.sample import Walks, WalkSampler
+from sanne_lab.datasets.npz import load_arrays
 from sanne_lab.datasets.splits import load_splits
 from sanne_lab.paper.grid import FIXED, Candidate, Cell
 

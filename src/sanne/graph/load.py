@@ -16,10 +16,8 @@ from sanne.graph.folder.store import is_graph_folder, open_graph
 from sanne.graph.graph import Graph
 from sanne.graph.readers.arrays import edge_table, read_arrays
 from sanne.graph.readers.edge_list import read_edge_list
-from sanne.graph.readers.linqs import read_linqs
 from sanne.graph.readers.networkx import read_networkx
 from sanne.graph.readers.node_data import as_features, as_texts
-from sanne.graph.readers.npz import read_npz
 from sanne.graph.readers.pyg import read_pyg
 from sanne.graph.readers.scipy_sparse import read_scipy
 from sanne.graph.readers.tables import DELIMITED, PARQUET, read_tables
@@ -64,9 +62,9 @@ def load_graph(
     """The graph of a dataset name, a file, a folder or an object in memory.
 
     Args:
-        source: `"cora"`; an edge file (.csv, .tsv, .parquet, .txt, .npz); a folder with edges.* and nodes.*, or
-            with LINQS files, or a graph folder that `sanne build` wrote; a pandas DataFrame or pyarrow Table of edges;
-            an (m, 2) array or a tuple (sources, targets); a scipy sparse matrix; a networkx graph; a PyG Data object.
+        source: `"cora"`; an edge file (.csv, .tsv, .parquet, .txt); a folder with edges.* and nodes.*, or a graph
+            folder that `sanne build` wrote; a pandas DataFrame or pyarrow Table of edges; an (m, 2) array or a tuple
+            (sources, targets); a scipy sparse matrix; a networkx graph; a PyG Data object.
         node_table: path or table with the column `id`; its rows are the nodes, in that order.
         text: the column (networkx: node attribute) with documents, or several; or one text per node.
         features: the feature columns (networkx: attributes); or a matrix, dense or sparse, in node order.
@@ -93,7 +91,11 @@ def load_graph(
             return _read(reader, source, options)
     if node_table is not None:
         return _read(_TABLES, source, options)
-    raise InputError(f"cannot read a graph from a {type(source).__name__}; {_accepted()}")
+    raise InputError(
+        f"cannot read a graph from a {type(source).__name__}; accepted are a dataset name ({', '.join(known)}), the "
+        "path of an edge file or folder, a pandas DataFrame or pyarrow Table, an (m, 2) array, a scipy sparse matrix, "
+        "a networkx graph and a PyG Data object"
+    )
 
 
 def _path(source: str) -> Path:
@@ -145,8 +147,7 @@ def _read_table_folder(folder: Path, node_table: Any, **options: Any) -> Graph:
     edges = _only(folder, "edges")
     if edges is None:
         raise InputError(
-            f"{folder}: expected edges.csv (or .tsv, .parquet) and perhaps nodes.*, a LINQS folder (*.content, "
-            "*.cites) or a graph folder (graph.json)"
+            f"{folder}: expected edges.csv (or .tsv, .parquet) and perhaps nodes.*, or a graph folder (graph.json)"
         )
     return _read_tables(edges, _only(folder, "nodes") if node_table is None else node_table, **options)
 
@@ -174,18 +175,8 @@ def _read_networkx(source: Any, text: Any, features: Any, directed: bool, **opti
     return _with_node_data(graph, documents, matrix, "a networkx graph")
 
 
-def has_edge_table(source: Path) -> bool:
-    """Whether a folder has a table of edges."""
-    return _only(source, "edges") is not None
-
-
-def _is_linqs(source: Any) -> bool:
-    is_folder = isinstance(source, Path) and source.is_dir()
-    return is_folder and any(source.glob("*.content")) and not has_edge_table(source)
-
-
-def _is_file(*endings: str) -> Callable[[Any], bool]:
-    return lambda source: isinstance(source, Path) and source.is_file() and source.suffix.lower() in endings
+def _is_edge_list(source: Any) -> bool:
+    return isinstance(source, Path) and source.is_file() and source.suffix.lower() in EDGE_LISTS
 
 
 def _is_networkx(source: Any) -> bool:
@@ -208,10 +199,8 @@ READERS = [
         _open_graph_folder,
         ("directed",),
     ),
-    Reader("{source}", _is_linqs, read_linqs, ("directed",)),
     Reader("{source}", lambda source: isinstance(source, Path) and source.is_dir(), _read_table_folder, _ALL),
-    Reader("{source}", _is_file(".npz"), read_npz, ("directed",)),
-    Reader("{source}", _is_file(*EDGE_LISTS), read_edge_list, ("directed",)),
+    Reader("{source}", _is_edge_list, read_edge_list, ("directed",)),
     _TABLES,
     Reader("a networkx graph", _is_networkx, _read_networkx, (*_OBJECT, "label")),
     Reader("a PyG Data object", lambda source: hasattr(source, "edge_index"), read_pyg, _OBJECT),
@@ -250,11 +239,3 @@ def _not_found(source: str) -> str:
         ]
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"{source!r} is neither a file or folder nor a dataset ({', '.join(known)}).{hint}"
-
-
-def _accepted() -> str:
-    return (
-        f"accepted are a dataset name ({', '.join(dataset_names())}), the path of an edge file or folder, a "
-        "pandas DataFrame or pyarrow Table, an (m, 2) array, a scipy sparse matrix, a networkx graph and a "
-        "PyG Data object"
-    )

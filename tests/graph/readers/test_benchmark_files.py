@@ -1,16 +1,13 @@
-"""Files that benchmarks come in: LINQS, npz, SNAP edge lists."""
+"""Files that public graphs come in: LINQS, SNAP edge lists."""
 
 import logging
 from pathlib import Path
 
-import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from sanne.errors import InputError
 from sanne.graph.readers.edge_list import read_edge_list
 from sanne.graph.readers.linqs import read_linqs
-from sanne.graph.readers.npz import read_npz
 
 
 def test_linqs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -37,48 +34,6 @@ def test_bad_linqs(tmp_path: Path) -> None:
     (tmp_path / "toy.content").write_text("1\t0\tA\n1\t1\tB\n")
     with pytest.raises(InputError, match="line 2: id 1 stands already in line 1"):
         read_linqs(tmp_path)
-
-
-def test_npz_round_trip(tmp_path: Path) -> None:
-    words = sp.csr_matrix(np.array([[0, 2], [0, 0], [1, 0]], dtype=np.float32))
-    parts = {"words_indptr": words.indptr, "words_indices": words.indices.astype(np.int16)}
-    np.savez(
-        tmp_path / "toy.npz",
-        edges=np.array([[0, 1], [1, 0], [2, 2]]),
-        labels=np.array([1, -1, 0], np.int8),
-        words_values=words.data,
-        num_words=2,
-        **parts,
-    )
-    graph = read_npz(tmp_path / "toy.npz")
-    assert (graph.num_nodes, graph.num_edges) == (3, 1)
-    assert graph.features.toarray().tolist() == words.toarray().tolist()
-    assert graph.labels is not None
-    assert graph.labels.tolist() == [1, -1, 0]
-
-
-def test_bad_npz(tmp_path: Path) -> None:
-    path = tmp_path / "bad.npz"
-    path.write_bytes(b"PK\x03\x04 not really")
-    with pytest.raises(InputError, match=r"bad\.npz: not a readable numpy archive"):
-        read_npz(path)
-    np.savez(path, edges=np.array([{}], dtype=object))
-    with pytest.raises(
-        InputError, match=r"bad\.npz: not a readable numpy archive .*Python objects, which are not read"
-    ):
-        read_npz(path)
-    with path.open("wb") as file:
-        np.save(file, np.arange(3))
-    with pytest.raises(InputError, match=r"bad\.npz: not a readable numpy archive"):
-        read_npz(path)
-    np.savez(path, nodes=np.arange(3))
-    with pytest.raises(InputError, match=r"no array 'edges' in it \(found nodes\)"):
-        read_npz(path)
-    np.savez(path, edges=np.array([[0, 9]]), labels=np.arange(3))
-    with pytest.raises(InputError, match=r"bad\.npz: an edge names a node outside"):
-        read_npz(path)
-    with pytest.raises(InputError, match="no such file"):
-        read_npz(tmp_path / "gone.npz")
 
 
 @pytest.mark.parametrize("mark", ["\t", " ", ","])
