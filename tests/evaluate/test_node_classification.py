@@ -10,7 +10,6 @@ from sanne.errors import InputError
 from sanne.evaluate.node_classification import (
     C_GRID,
     SplitScore,
-    classify,
     predict_arrays,
     score_split,
 )
@@ -85,15 +84,6 @@ def test_class_without_training_nodes_counts_as_wrong() -> None:
     assert score_split(vectors, labels, *ranges(20, 10, 10)).test == 50.0
 
 
-def test_classify_summarises_over_splits() -> None:
-    vectors, labels = blobs()
-    splits = [ranges(60, 240, 300), ranges(300, 240, 60)]
-    result = classify(vectors, labels, [(a, b, c) for a, b, c in splits])
-    tests = [split.test for split in result.splits]
-    assert result.mean == pytest.approx(sum(tests) / 2)
-    assert result.std == pytest.approx(abs(tests[0] - tests[1]) / 2)
-
-
 def test_bad_input_is_named() -> None:
     vectors, labels = blobs(100, 4)
     split = ranges(40, 30, 30)
@@ -110,5 +100,3 @@ def test_bad_input_is_named() -> None:
             score_split(bad_vectors, bad_labels, *bad_split)
     with pytest.raises(InputError, match="positive"):
         score_split(vectors, labels, *split, Cs=[0.0])
-    with pytest.raises(InputError, match="at least one"):
-        classify(vectors, labels, [])

@@ -6,8 +6,8 @@ to them but to move their mean to zero; to scale every dimension, for one, would
 features.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from sanne.evaluate.threads import calm_threads
 # the first, the classifier no longer changes.
 C_GRID: tuple[float, ...] = tuple(2.0**k for k in range(-8, 7))
 
-Split = tuple[npt.ArrayLike, npt.ArrayLike, npt.ArrayLike]  # train, val, test nodes
 Array = npt.NDArray[np.float64]
 Scorer = Callable[[Array], Array]  # rows -> scores of the classes for each value of C, (C, rows, classes)
 Fit = Callable[[Array, npt.NDArray[np.int64], Array], Scorer]  # from rows, their classes 0..k-1, and values of C
@@ -51,36 +50,6 @@ class SplitScore:
     test: float
     C: float
 
-    def to_dict(self) -> dict[str, float]:
-        return asdict(self)
-
-
-@dataclass(frozen=True)
-class Classification:
-    """Test accuracy over splits, in percent; `std` is over the splits themselves (divided by their number)."""
-
-    mean: float
-    std: float
-    splits: list[SplitScore]
-
-    @property
-    def val_mean(self) -> float:
-        return float(np.mean([split.val for split in self.splits]))
-
-
-def classify(
-    vectors: npt.ArrayLike, labels: npt.ArrayLike, splits: Iterable[Split], *, Cs: Sequence[float] = C_GRID
-) -> Classification:
-    """Score vectors on every (train, val, test) split of the node indices.
-
-    >>> classify(model.embedding_, graph.labels, splits).mean
-    """
-    scores = [score_split(vectors, labels, *split, Cs=Cs) for split in splits]
-    if not scores:
-        raise InputError("no splits to score: give at least one (train, val, test)")
-    tests = [score.test for score in scores]
-    return Classification(float(np.mean(tests)), float(np.std(tests)), scores)
-
 
 def score_split(
     vectors: npt.ArrayLike,
@@ -92,7 +61,10 @@ def score_split(
     Cs: Sequence[float] = C_GRID,
     fit: Fit = fit_each,
 ) -> SplitScore:
-    """Score one split: `vectors` is (n, dim), `labels` is (n,), the rest are node indices."""
+    """Score one split: `vectors` is (n, dim), `labels` is (n,), the rest are node indices.
+
+    >>> score_split(model.embedding_, graph.labels, train, val, test).test
+    """
     rows, names = np.asarray(vectors), np.asarray(labels)
     if len(rows) != len(names):
         raise InputError(f"{len(rows)} vectors but {len(names)} labels: give one label per vector")

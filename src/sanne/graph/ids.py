@@ -145,6 +145,17 @@ def id_array(ids: pa.Array) -> npt.NDArray[Any]:
     return array if array.dtype.kind == "i" else array.astype(object)
 
 
+def plain_ids(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A copy of the ids as int64 if all are integers, else as str objects."""
+    if ids.dtype.kind == "O" and all(isinstance(item, int | np.integer) for item in ids):
+        ids = np.array(ids.tolist())
+    if ids.dtype.kind in "iu":
+        if ids.dtype.kind == "u" and len(ids) and ids.max() > np.iinfo(np.int64).max:
+            return ids.astype(str).astype(object)
+        return ids.astype(np.int64)
+    return np.array([str(item) for item in ids.tolist()], dtype=object)
+
+
 def control_character(text: str) -> str | None:
     """The first control character of an id, or None."""
     found = _CONTROL.search(text)

@@ -107,24 +107,20 @@ def write_parts(
 
 
 def _checked(path: Path, form: Format, parts: Iterable[Embedding], count: int, dim: int) -> Iterator[Embedding]:
+    """The parts, all of one size and together as many as announced; what a format has no place for is logged."""
     rows = 0
     for part in parts:
         checked = Embedding.of(part.node_ids, part.vectors, part.spread, part.explanation)
         if checked.dim != dim:
             raise InputError(f"vectors of size {checked.dim} for a file of size {dim}")
-        if rows == 0:
-            _log_what_is_lost(path, form, checked)
+        there = {"spread": np.isfinite(checked.spread).any(), "explanation": checked.explanation is not None}
+        for name, given in there.items():
+            if rows == 0 and given and name not in form.keeps:
+                logger.info("%s has no place for the %s; a .parquet file does", path, name)
         rows += len(checked)
         yield checked
     if rows != count:
         raise InputError(f"{path}: {rows} vectors were given where {count} were announced")
-
-
-def _log_what_is_lost(path: Path, form: Format, vectors: Embedding) -> None:
-    there = {"spread": np.isfinite(vectors.spread).any(), "explanation": vectors.explanation is not None}
-    for name, given in there.items():
-        if given and name not in form.keeps:
-            logger.info("%s has no place for the %s; a .parquet file does", path, name)
 
 
 def read_vectors(path: str | Path) -> Embedding:

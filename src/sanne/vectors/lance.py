@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sanne.errors import InputError, MissingExtraError
+from sanne.errors import InputError, import_extra
 from sanne.files.atomic import check_target, replaced_folder
 from sanne.vectors.parquet import MARKER, is_marked, to_table
 from sanne.vectors.vectors import Embedding
@@ -66,8 +66,4 @@ def _table_folder(database: Path) -> Path:
 
 
 def _lancedb() -> Any:
-    try:
-        import lancedb
-    except ImportError:
-        raise MissingExtraError("lancedb", "serve", "a LanceDB database") from None
-    return lancedb
+    return import_extra("lancedb", "serve", "a LanceDB database")

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.errors import InputError
+from sanne.graph.ids import plain_ids
 
 Ids = npt.NDArray[Any]  # int64, or str objects
 Floats = npt.NDArray[np.float32]
@@ -34,7 +35,7 @@ class Embedding:
         """Anything like arrays, checked; ids become int64 or str objects, numbers float32."""
         rows = np.ascontiguousarray(vectors, np.float32)
         spreads = np.full(len(rows), np.nan, np.float32) if spread is None else np.asarray(spread, np.float32)
-        made = cls(_plain_ids(node_ids), rows, spreads, explanation)
+        made = cls(plain_ids(np.asarray(node_ids)), rows, spreads, explanation)
         made._check()
         return made
 
@@ -59,10 +60,3 @@ class Embedding:
                 raise InputError(f"{len(self)} node ids but {len(value)} rows of {name}")
         if self.spread.ndim != 1:
             raise InputError(f"spread must be one number a node, not of shape {self.spread.shape}")
-
-
-def _plain_ids(node_ids: npt.ArrayLike) -> Ids:
-    ids = np.asarray(node_ids)
-    if ids.dtype.kind == "i":
-        return ids.astype(np.int64)
-    return np.array([str(node_id) for node_id in ids.tolist()], dtype=object)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sanne.errors import MissingExtraError
+from sanne.errors import import_extra
 from sanne.graph.ids import IDS_AT_ONCE, IntArray, repeated
 
 
@@ -20,10 +20,7 @@ class DatabaseIds:
     def __init__(
         self, columns: Iterable[pa.ChunkedArray], memory: int, scratch: Path, kind: pa.DataType, *, in_order: bool
     ) -> None:
-        try:
-            import duckdb
-        except ImportError:
-            raise MissingExtraError("duckdb", "scale", "building from text ids or scattered integers") from None
+        duckdb = import_extra("duckdb", "scale", "building from text ids or scattered integers")
         spill = str(scratch / "spill").replace("'", "''")
         self._database = duckdb.connect(str(scratch / "ids.duckdb"))
         self._run(f"SET memory_limit = '{memory // 2**20}MiB'")
