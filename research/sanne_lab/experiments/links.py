@@ -1,8 +1,8 @@
 """Link prediction: edges are held out, vectors fitted on the rest, and held-out edges ranked against non-edges."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -98,16 +98,8 @@ def _score(vectors: FloatArray, method: str, weights: Weights | None, pairs: tup
     return rank_links(edges, others, HITS)
 
 
-def make_cells(
-    systems: Sequence[str], datasets: Sequence[str] = DATASETS, changes: dict[str, Any] | None = None
-) -> list[Cell]:
-    """A cell for every dataset and system."""
-    return cells_of(NAME, measure, SEEDS, systems, datasets, changes)
-
-
-def load(out: Path) -> list[list[dict[str, Any]]]:
-    """All records, a list for each system and dataset."""
-    return systems_in(out, NAME, DATASETS, SYSTEMS)
+make_cells = functools.partial(cells_of, NAME, measure, SEEDS)
+load = functools.partial(systems_in, table=NAME, datasets=DATASETS, order=SYSTEMS)
 
 
 def columns(results: Sequence[dict[str, Any]]) -> list[Column]:
