@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from sanne.config import recipe_config
-from sanne.datasets import load_dataset
+from sanne.datasets.catalogue import load_dataset
 from sanne.infer.embed import embed_present
 from sanne.model.artifact import Artifact, versions
 from sanne.train.fit import fit_model

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow.dataset as ds
 
 from sanne import SANNE, Graph, load_graph
-from sanne.datasets import named_classes
+from sanne.datasets.catalogue import named_classes
 from sanne.vectors.formats import write_vectors
 
 DAYS = 5

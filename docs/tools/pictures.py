@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from sklearn.linear_model import LogisticRegression
 
 from sanne import SANNE
-from sanne.datasets import named_classes
+from sanne.datasets.catalogue import named_classes
 from sanne.demo import Task, make_task
 from sanne.draw.plot import INK, NO_LABEL, PALETTE, PAPER, SOFT_INK, map_points
 from sanne.graph.graph import Graph

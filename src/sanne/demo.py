@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sanne.config import Config
-from sanne.datasets import load_dataset, named_classes
+from sanne.datasets.catalogue import load_dataset, named_classes
 from sanne.draw.plot import plot_map
 from sanne.estimator import SANNE
 from sanne.evaluate.node_classification import score_split

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sanne.datasets import named_classes
+from sanne.datasets.catalogue import named_classes
 from sanne.draw.plot import plot_map
 from sanne.errors import InputError
 from sanne.estimator import SANNE

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from sanne.datasets import dataset_names
+from sanne.datasets.catalogue import dataset_names
 from sanne.errors import InputError
 from sanne.graph.folder.store import is_graph_folder
 from sanne.graph.graph import Graph

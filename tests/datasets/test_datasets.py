@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from planted import write_archive
-from sanne.datasets import catalog, dataset_names, fetch_dataset, load_dataset
 from sanne.datasets import fetch as fetching
-from sanne.datasets.catalogue import BENCHMARKS
+from sanne.datasets.catalogue import BENCHMARKS, catalog, dataset_names, fetch_dataset, load_dataset
 from sanne.errors import DatasetError
 from sanne.graph.graph import Graph
 
@@ -68,7 +67,7 @@ def test_without_the_research_package_there_is_cora_and_the_others_say_what_they
 import sys
 sys.modules["sanne_lab"] = None
 from sanne import SanneError, load_graph
-from sanne.datasets import dataset_names, load_dataset
+from sanne.datasets.catalogue import dataset_names, load_dataset
 assert dataset_names() == ["cora"]
 for read in (load_graph, load_dataset):
     try:

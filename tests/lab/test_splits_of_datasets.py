@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from planted import write_archive
-from sanne.datasets import load_dataset
+from sanne.datasets.catalogue import load_dataset
 from sanne.errors import DatasetError
 from sanne.evaluate.splits import Splits, seeded_splits
 from sanne_lab.datasets.splits import load_splits

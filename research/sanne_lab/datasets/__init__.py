@@ -4,9 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sanne.datasets import Dataset
 from sanne.datasets.catalogue import CATALOG
-from sanne.datasets.fetch import ARCHIVES
+from sanne.datasets.fetch import ARCHIVES, Dataset
 from sanne.graph.load import Reader, register
 from sanne.graph.readers.edge_list import read_edge_list
 from sanne.graph.readers.linqs import read_linqs

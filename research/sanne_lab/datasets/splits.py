@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sanne.datasets import find_dataset, load_dataset
+from sanne.datasets.catalogue import find_dataset, load_dataset
 from sanne.datasets.fetch import data_folder
 from sanne.errors import DatasetError
 from sanne.evaluate.splits import Splits, seeded_splits

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import orthogonal_procrustes
 
-from sanne.datasets import named_classes
+from sanne.datasets.catalogue import named_classes
 from sanne.draw.plot import INK, NO_LABEL, PALETTE, PAPER, SOFT_INK, Points, map_points, matplotlib_figure
 from sanne.evaluate.splits import Splits
 from sanne.graph.graph import FloatArray, Graph

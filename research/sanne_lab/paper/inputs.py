@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.config import FeatureConfig
-from sanne.datasets import load_dataset
+from sanne.datasets.catalogue import load_dataset
 from sanne.datasets.fetch import data_folder
 from sanne.errors import DatasetError, InputError
 from sanne.evaluate.splits import Splits

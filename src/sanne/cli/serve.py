@@ -56,7 +56,7 @@ def serve(
         from sanne.serve.http.run import bind, is_loopback, loopback_names, run_app, url_of
     except ModuleNotFoundError as error:
         raise MissingExtraError(str(error.name), "serve", "sanne serve") from None
-    from sanne.datasets import named_classes
+    from sanne.datasets.catalogue import named_classes
     from sanne.model.artifact import Artifact
     from sanne.serve.engine.engine import Engine
     from sanne.source import ModelSource

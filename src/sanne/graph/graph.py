@@ -97,14 +97,10 @@ class Graph:
         for array in (self.indptr, self.indices, self.weights, self.node_ids):
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
-        object.__setattr__(self, "_counting", self.checked_ids == "counting")
-        if self.checked_ids == "no":
+        if self.checked_ids == "no" and not self.ids_count_up:
             self._check_ids(n)
 
     def _check_ids(self, n: int) -> None:
-        if self.has_integer_ids and np.array_equal(self.node_ids, np.arange(n)):
-            object.__setattr__(self, "_counting", True)
-            return
         try:
             ids = pa.array(self.node_ids)
         except UnicodeEncodeError as error:
@@ -180,10 +176,12 @@ class Graph:
     def has_integer_ids(self) -> bool:
         return bool(self.node_ids.dtype.kind == "i")
 
-    @property
+    @cached_property
     def ids_count_up(self) -> bool:
         """Whether the node ids are the indices 0..n-1 themselves."""
-        return bool(self.__dict__["_counting"])
+        if self.checked_ids != "no":
+            return self.checked_ids == "counting"
+        return self.has_integer_ids and np.array_equal(self.node_ids, np.arange(self.num_nodes))
 
     def adjacency(self, direction: Direction = "both") -> Adjacency:
         """The arcs to walk on: along them, against them, or both ways."""

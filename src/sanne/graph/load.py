@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sanne.datasets import dataset_names, load_dataset
-from sanne.datasets.catalogue import BENCHMARKS
+from sanne.datasets.catalogue import BENCHMARKS, dataset_names, load_dataset
 from sanne.errors import InputError
 from sanne.graph.folder.store import is_graph_folder, open_graph
 from sanne.graph.graph import Graph

@@ -1,10 +1,9 @@
 """Vectors as the table `nodes` of a LanceDB database: id, vector, spread."""
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
-
-import pyarrow as pa
 
 from sanne.errors import InputError, import_extra
 from sanne.files.atomic import check_target, replaced_folder
@@ -52,13 +51,8 @@ def write_lancedb(path: Path, parts: Iterable[Embedding], count: int, dim: int) 
 def _create_table(database: Path, parts: Iterable[Embedding]) -> None:
     tables = (to_table(vectors).select(["id", "embedding", "spread"]).rename_columns(_COLUMNS) for vectors in parts)
     first = next(tables)
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        yield from first.to_batches()
-        for table in tables:
-            yield from table.to_batches()
-
-    _lancedb().connect(database).create_table(TABLE, batches(), schema=first.schema.with_metadata(MARKER))
+    batches = (batch for table in itertools.chain([first], tables) for batch in table.to_batches())
+    _lancedb().connect(database).create_table(TABLE, batches, schema=first.schema.with_metadata(MARKER))
 
 
 def _table_folder(database: Path) -> Path:

@@ -1,6 +1,6 @@
 """Vectors as Parquet: the columns id, embedding, spread and, if there is one, explanation."""
 
-import contextlib
+import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -20,25 +20,26 @@ _COLUMNS = ("id", "embedding", "spread")
 
 def write_parquet(path: Path, parts: Iterable[Embedding], count: int, dim: int) -> None:
     """Write vectors in row groups of the same size, however many rows come at a time."""
+    groups = _row_groups(parts)
+    first = next(groups)
+    with (
+        replaced_file(path) as part,
+        pq.ParquetWriter(part, first.schema, compression="zstd", use_dictionary=False) as writer,
+    ):
+        for table in itertools.chain([first], groups):
+            writer.write_table(table.combine_chunks())
+
+
+def _row_groups(parts: Iterable[Embedding]) -> Iterator[pa.Table]:
     held: list[pa.Table] = []
-    with replaced_file(path) as part, contextlib.ExitStack() as stack:
-        writer: pq.ParquetWriter | None = None
-
-        def write_group() -> None:
-            nonlocal writer
+    for vectors in parts:
+        held.append(to_table(vectors))
+        while sum(map(len, held)) >= ROW_GROUP:
             table = pa.concat_tables(held)
-            if writer is None:
-                file = pq.ParquetWriter(part, table.schema, compression="zstd", use_dictionary=False)
-                writer = stack.enter_context(file)
-            writer.write_table(table.slice(0, ROW_GROUP).combine_chunks())
-            held[:] = [table.slice(ROW_GROUP)] if len(table) > ROW_GROUP else []
-
-        for vectors in parts:
-            held.append(to_table(vectors))
-            while sum(map(len, held)) >= ROW_GROUP:
-                write_group()
-        if held:
-            write_group()
+            yield table.slice(0, ROW_GROUP)
+            held = [table.slice(ROW_GROUP)] if len(table) > ROW_GROUP else []
+    if held:
+        yield pa.concat_tables(held)
 
 
 def read_parquet(path: Path) -> Embedding:

@@ -6,8 +6,9 @@ to find the line as an editor counts it (the header is line 1).
 
 import csv
 import os
+from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,27 +87,15 @@ class DelimitedFile:
                 return f"{self.path}, line {line}"
         return f"{self.path}, row {row + 1}"
 
-    def _records(self) -> Iterator[tuple[int, list[str]]]:
+    def _records(self, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
         """The rows after the header, with the line each starts on."""
         with self.path.open(encoding="utf-8-sig", errors="replace", newline="") as file, _any_field_size():
-            reader = csv.reader(file, delimiter=self.delimiter)
+            reader = csv.reader(file, delimiter=self.delimiter, strict=strict)
             start = 1
-            for record in reader:
-                if record and start > self.skip:
-                    yield start, record
-                start = reader.line_num + 1
-
-    def _check_quotes(self) -> None:
-        """A quotation mark that is never closed would swallow the rest of the file as one field."""
-        with self.path.open("rb") as file:
-            marks = sum(block.count(b'"') for block in iter(lambda: file.read(BLOCK), b""))
-        if marks % 2 == 0:
-            return
-        start = 1
-        with self.path.open(encoding="utf-8-sig", errors="replace", newline="") as file, _any_field_size():
-            reader = csv.reader(file, delimiter=self.delimiter, strict=True)
             try:
-                for _ in reader:
+                for record in reader:
+                    if record and start > self.skip:
+                        yield start, record
                     start = reader.line_num + 1
             except csv.Error as error:
                 if "end of data" in str(error):
@@ -114,6 +103,15 @@ class DelimitedFile:
                         f"{self.path}, line {start}: a quotation mark opens here and is never closed; "
                         'close it, or write "" for a mark inside a quoted field'
                     ) from None
+                raise
+
+    def _check_quotes(self) -> None:
+        """A quotation mark that is never closed would swallow the rest of the file as one field."""
+        with self.path.open("rb") as file:
+            marks = sum(block.count(b'"') for block in iter(lambda: file.read(BLOCK), b""))
+        if marks % 2 == 1:
+            with suppress(csv.Error):  # a stray mark, which the parser takes as it is
+                deque(self._records(strict=True), maxlen=0)
 
     def _explained(self, error: pa.ArrowInvalid, numeric: Sequence[str] = ()) -> InputError:
         """The error that names the line, if a second look finds it; `numeric` columns must hold numbers."""
