@@ -12,9 +12,10 @@ from sanne.features.base import FeatureMap
 from sanne.features.choose import fit_features
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.seeds import derived_seed
-from sanne.walks.mean_walk import mean_along_walks
 from sanne.walks.sample import WalkSampler
 from sanne_lab.baselines.interface import Snapshot
+
+_NODES_A_PART = 256  # bounds memory: a part holds num_walks * walk_length feature vectors for each of its nodes
 
 
 class WalkMean:
@@ -62,4 +63,14 @@ class WalkMean:
             walk_length=self._config.walks.walk_length,
             seed=derived_seed(seed, "inference"),
         )
-        return mean_along_walks(sampler, feature_map.transform(graph), nodes, self._num_walks)
+        return _mean_along_walks(sampler, feature_map.transform(graph), nodes, self._num_walks)
+
+
+def _mean_along_walks(sampler: WalkSampler, features: FloatArray, nodes: IntArray, num_walks: int) -> FloatArray:
+    """The mean feature vector over `num_walks` walks from each node, (len(nodes), width)."""
+    means = np.empty((len(nodes), features.shape[1]), np.float32)
+    for first in range(0, len(nodes), _NODES_A_PART):
+        part = nodes[first : first + _NODES_A_PART]
+        walks = sampler.walks_of_each(part, num_walks)
+        means[first : first + len(part)] = features[walks].reshape(len(part), -1, features.shape[1]).mean(axis=1)
+    return means
