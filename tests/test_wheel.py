@@ -141,17 +141,11 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne import SANNE, Graph, SanneError, __version__, load_graph
-from sanne.train.report import Report
-
-
-def follow(report: Report) -> None:
-    print(report.step, report.loss)
-
 
 graph = load_graph("edges.csv", node_table="nodes.csv", text="abstract")
 assert_type(graph, Graph)
 try:
-    model = SANNE("fast", settings={"epochs": 3}, random_state=0).fit(graph, callbacks=[follow])
+    model = SANNE("fast", settings={"epochs": 3}, random_state=0).fit(graph)
 except SanneError as error:
     raise SystemExit(f"sanne {__version__}: {error}") from None
 assert_type(model, SANNE)

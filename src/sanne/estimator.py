@@ -1,7 +1,7 @@
 """SANNE: the model as a scikit-learn estimator. fit, transform, save, load, similar."""
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, Self, overload
 
@@ -20,10 +20,8 @@ from sanne.graph.load import load_graph
 from sanne.infer.embed import embed, embed_present
 from sanne.model.artifact import VECTORS, Artifact, check_model_target
 from sanne.model.card import model_card
-from sanne.train.distributed import is_first_process
 from sanne.train.fit import EpochHook, fit_model
 from sanne.train.loop import Run
-from sanne.train.report import Callback
 from sanne.vectors.formats import read_vectors, write_vectors
 from sanne.vectors.search import most_similar
 from sanne.vectors.vectors import Embedding
@@ -65,30 +63,25 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         features_from: Graph | None = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
-        callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Learn from a graph, or from anything that `load_graph` reads.
 
         `on_epoch(artifact, epochs_done)` is called after every epoch; if it returns a validation score, the model of
         the best epoch is kept. `checkpoint` is a file to save to after every epoch, and to go on from with
-        `resume=True`. `features_from` is a larger graph to fit the feature map on. `callbacks` are called with a
-        `Report` of loss and speed every few steps (`sanne.train.trackers` has TensorBoard and MLflow). Of several
-        processes that torchrun started, all have the model afterwards, but only the first has `embedding_`.
+        `resume=True`. `features_from` is a larger graph to fit the feature map on.
         """
         graph = graph if isinstance(graph, Graph) else load_graph(graph)
         config = self._config()
         seed = _checked_seed(self.random_state)
-        run = Run(None if checkpoint is None else Path(checkpoint), resume, self.progress, callbacks)
+        run = Run(None if checkpoint is None else Path(checkpoint), resume, self.progress)
         record = {"recipe": self.recipe}
         with contextlib.ExitStack() as stack:
-            if run.checkpoint and is_first_process():
+            if run.checkpoint:
                 check_target(run.checkpoint)
                 stack.enter_context(claimed(run.checkpoint))
             self.artifact_ = fit_model(
                 graph, config, seed, on_epoch=on_epoch, features_from=features_from, run=run, record=record
             )
-        if not is_first_process():
-            return self
         present = embed_present(self.artifact_, graph, progress=self.progress)
         self._set_vectors(present.node_ids, present.vectors, present.spread)
         return self
@@ -216,8 +209,6 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
 
     def _keep_new_nodes(self, found: Embedding) -> None:
         """Copy the vectors of nodes that fit did not see; the caller may change what was given to it."""
-        if not hasattr(self, "node_ids_"):  # only the first of several training processes has vectors
-            return
         rows = match_ids(pa.array(self.node_ids_), pa.array(found.node_ids))
         new = np.ones(len(found.node_ids), bool)
         new[rows[rows >= 0]] = False
