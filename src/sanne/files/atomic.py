@@ -156,7 +156,8 @@ def _explained(target: Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        found = None if isinstance(error, SanneError) else _lack_of_room(error)
+        cause = error.__cause__ if isinstance(error, WriteError) else error  # of a file in a folder that is written
+        found = _lack_of_room(cause) if isinstance(cause, Exception) and not isinstance(cause, SanneError) else None
         if found is None:
             raise
         reason, remedy = found
