@@ -12,8 +12,8 @@ def model_card(artifact: Artifact) -> str:
     lines = [
         "# A SANNE model",
         "",
-        "Node vectors from what nodes are and where random walks from them lead. It embeds nodes of its graph, and nodes that "
-        "arrive later, without training again.",
+        "Node vectors from what nodes are and where random walks from them lead. It embeds nodes of its graph, and "
+        "nodes that arrive later, without training again.",
         "",
         "```python",
         "from sanne import SANNE, load_graph",
