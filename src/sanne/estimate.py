@@ -17,8 +17,9 @@ from sanne.graph.graph import FloatArray, Graph
 from sanne.infer.embed import embed
 from sanne.infer.read import reads_whole
 from sanne.model.artifact import Artifact
-from sanne.model.hidden import DEFAULT_DIM, FITTED
+from sanne.model.hidden import HiddenModel
 from sanne.model.kinds import model_kind
+from sanne.model.learn import DEFAULT_DIM, FITTED, learn
 from sanne.model.model import Model
 from sanne.model.walk_model import WALKS_AT_ONCE, WalkModel
 from sanne.train.distributed import Processes
@@ -112,7 +113,8 @@ def _probe_learning(graph: Graph, kind: type[Model], config: Config, seed: int) 
         part, _ = _part(graph, most)
         feature_map, rows = kind.fit_features(part, part, config, seed)
         model = kind.empty(config, feature_map, part.num_nodes, seed, None)
-        seconds.append(_seconds(partial(model.learn, part.adjacency(), rows)))
+        assert isinstance(model, HiddenModel)
+        seconds.append(_seconds(partial(learn, model, part.adjacency(), rows)))
         sizes.append(part.num_nodes)
     if sizes[0] == sizes[1]:
         return min(seconds)

@@ -18,6 +18,7 @@ from sanne.features.base import FeatureMap, register_features
 from sanne.features.choose import choose_features, restore_features
 from sanne.features.links import LinkMap
 from sanne.features.svd import components
+from sanne.features.walk_profile import WalkProfile
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.sparse import multiply
 from sanne.seeds import numpy_stream
@@ -39,7 +40,7 @@ class Views(FeatureMap):
 
     name = "views"
 
-    def __init__(self, base: FeatureMap, splits: list[Split], links: LinkMap | None) -> None:
+    def __init__(self, base: FeatureMap, splits: list[Split], links: LinkMap | WalkProfile | None) -> None:
         for sides, basis in splits:
             if sides.shape != (base.num_columns,) or basis.ndim != 2 or len(basis) != len(sides):
                 raise InputError(
@@ -64,7 +65,9 @@ class Views(FeatureMap):
         return slice(0 if self.base.reads_links else self.width - (self.links.width if self.links else 0), self.width)
 
     def transform_links(self, graph: Graph, nodes: IntArray) -> FloatArray:
-        return self.transform(graph, nodes) if self.links is None else self.links.transform(graph, nodes)
+        if self.base.reads_links or self.links is None:
+            return self.transform(graph, nodes)
+        return self.links.transform(graph, nodes)
 
     @property
     def num_splits(self) -> int:
@@ -86,7 +89,8 @@ class Views(FeatureMap):
         count = columns.shape[1]
         number = config.hidden_splits if count >= FEWEST_COLUMNS else 0
         splits = [_split(columns, config.half_dim, numpy_stream(seed, "halves", i)) for i in range(number)]
-        links = LinkMap.fit(graph, config.link_dim, seed) if config.link_dim and not base.reads_links else None
+        kind = WalkProfile if base.reads_links else LinkMap
+        links = kind.fit(graph, config.link_dim, seed) if config.link_dim else None
         fitted = cls(base, splits, links)
         return fitted, fitted._rows(columns, graph, None)
 
@@ -134,7 +138,8 @@ class Views(FeatureMap):
 
         base = restore_features(description["base"], description["state"], under("base/"))
         splits = [Split(**under(f"split{number}/")) for number in range(int(description["splits"]))]
-        links = LinkMap.from_state(description["links"], under("links/")) if "links" in description else None
+        kind = WalkProfile if base.reads_links else LinkMap
+        links = kind.from_state(description["links"], under("links/")) if "links" in description else None
         return cls(base, splits, links)
 
 

@@ -19,7 +19,9 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.utils.extmath import randomized_svd
 
 from sanne.errors import InputError
-from sanne.graph.graph import FloatArray
+from sanne.features.known import KnownNodes
+from sanne.features.text import checked_factor
+from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.seeds import derived_seed, numpy_stream
 from sanne.vectors.normalise import unit
 
@@ -37,23 +39,23 @@ class WalkProfile:
     """A fitted map from a node's known neighbours to a dense vector (zero where none is known)."""
 
     def __init__(
-        self,
-        places: FloatArray,
-        landmarks: FloatArray,
-        components: FloatArray,
-        jump: float,
+        self, known: KnownNodes, places: FloatArray, landmarks: FloatArray, components: FloatArray, jump: float
     ) -> None:
         _check_parts(places, landmarks, components)
+        if len(places) != len(known):
+            raise InputError(f"{len(known)} known nodes but walk profiles over {len(places)}")
+        self._known = known
         self._places = places  # (known nodes, rank): eigenvectors, divided by the root of the degree
         self._landmarks = landmarks  # (rank, landmarks): how walks from each eigenvector spread
         self._components = components  # (landmarks, width)
         self._jump = jump
-        self.num_known = len(places)
         self.width = int(components.shape[1])
 
     @classmethod
-    def fit(cls, links: Any, width: int, seed: int) -> Self:
-        """Find the leading eigenvectors, the landmarks, and the components of the rows; `links` symmetric, 0 or 1."""
+    def fit(cls, graph: Graph, width: int, seed: int) -> Self:
+        """Find the leading eigenvectors, the landmarks, and the components of the rows."""
+        known = KnownNodes(graph.node_ids.tolist())
+        links = known.links(graph, None)
         degrees = np.asarray(links.sum(axis=1)).ravel()
         jump = _JUMP * max(float(degrees.mean()), 1e-9)
         roots = ((degrees + jump) ** -0.5).astype(np.float32)
@@ -63,15 +65,16 @@ class WalkProfile:
         chosen = np.argsort(-degrees, kind="stable")[:_LANDMARKS]
         landmarks = spread[:, None] * places[chosen].T
         parts = (np.ascontiguousarray(places, np.float32), np.ascontiguousarray(landmarks, np.float32))
-        plain = cls(*parts, np.eye(len(chosen), 1, dtype=np.float32), jump)  # has rows, but no components yet
+        plain = cls(known, *parts, np.eye(len(chosen), 1, dtype=np.float32), jump)  # has rows, but no components yet
         sample = numpy_stream(seed, "features").permutation(len(degrees))[:_FIT_ROWS]
         rows = np.concatenate(list(plain._rows(links[np.sort(sample)])))
         rank = min(width, *rows.shape)
         _, _, axes = randomized_svd(rows, rank, n_iter=2, random_state=derived_seed(seed, "features") % 2**32)
-        return cls(*parts, np.ascontiguousarray(axes.T, np.float32), jump)
+        return cls(known, *parts, np.ascontiguousarray(axes.T, np.float32), jump)
 
-    def transform(self, links: Any) -> FloatArray:
-        """Vectors of length one, (nodes, width); `links` (nodes, known nodes) are 0 or 1."""
+    def transform(self, graph: Graph, nodes: IntArray | None) -> FloatArray:
+        """Vectors of length one, (nodes, width); zeros for a node without known neighbours."""
+        links = self._known.links(graph, nodes)
         return unit(np.concatenate([rows @ self._components for rows in self._rows(links)])).astype(np.float32)
 
     def _rows(self, links: Any) -> Iterator[npt.NDArray[np.float32]]:
@@ -86,11 +89,12 @@ class WalkProfile:
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
         arrays = {"places": self._places, "landmarks": self._landmarks, "components": self._components}
-        return {"jump": self._jump}, arrays
+        return {"known_ids": self._known.ids, "jump": self._jump}, arrays
 
     @classmethod
     def from_state(cls, description: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:
-        return cls(arrays["places"], arrays["landmarks"], arrays["components"], float(description["jump"]))
+        known, jump = KnownNodes(description["known_ids"]), checked_factor(description["jump"])
+        return cls(known, arrays["places"], arrays["landmarks"], arrays["components"], jump)
 
 
 def _leading(links: Any, roots: FloatArray, jump: float, count: int, seed: int) -> tuple[FloatArray, FloatArray]:

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -69,10 +69,6 @@ class Model(nn.Module):
 
     def read_whole(self, adjacency: Adjacency, features: FloatArray) -> FloatArray:
         """Vectors of all nodes of a graph at once."""
-        raise NotImplementedError
-
-    def learn(self, adjacency: Adjacency, features: FloatArray) -> dict[str, Any]:
-        """Fit a model that needs no training on walks; returns what was chosen, for the record."""
         raise NotImplementedError
 
     def present_vectors(self) -> FloatArray | None:

@@ -13,6 +13,7 @@ from sanne.graph.graph import Graph
 from sanne.model.artifact import Artifact, versions
 from sanne.model.hidden import HiddenModel
 from sanne.model.kinds import model_kind
+from sanne.model.learn import learn
 from sanne.model.walk_model import WalkModel
 from sanne.train.distributed import joined_processes
 from sanne.train.loop import Run, train
@@ -71,7 +72,7 @@ def fit_model(
         artifact.record.update(losses=progress.losses, validation=progress.scores)
     elif isinstance(model, HiddenModel):
         with one_blas_thread():
-            artifact.record.update(chosen=model.learn(adjacency, features))
+            artifact.record.update(chosen=learn(model, adjacency, features))
     artifact.record.update(
         data={
             "nodes": graph.num_nodes,

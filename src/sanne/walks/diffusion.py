@@ -17,7 +17,8 @@ from sanne.graph.graph import Adjacency, FloatArray, IntArray
 from sanne.graph.sparse import in_parts
 from sanne.seeds import kernel
 
-TOLERANCE = 1e-5  # walks of a few nodes are not followed to where less than this share of them goes
+TOLERANCE = 1e-4  # walks of a few nodes are not followed to where less than this share of them goes
+EDGE = 0.1  # nor through a node from where each link would take less than this share of that
 
 
 def step_weights(restarts: Sequence[float], steps: int) -> npt.NDArray[np.float32]:
@@ -65,10 +66,10 @@ class Diffusion:
     def num_nodes(self) -> int:
         return len(self.degrees)
 
-    def spread(self, rows: FloatArray, restarts: Sequence[float], steps: int) -> npt.NDArray[np.float32]:
-        """Rows (nodes, width) at each restart, (restarts, nodes, width)."""
-        weights = step_weights(restarts, steps)
-        power = np.array(rows, np.float32, order="C")  # a copy: later steps write into it
+    def spread(self, rows: FloatArray, weights: FloatArray) -> npt.NDArray[np.float32]:
+        """Rows (nodes, width) for each column of `weights`, (columns, nodes, width); see `step_weights`."""
+        weights = np.ascontiguousarray(weights, np.float32)
+        power = np.ascontiguousarray(rows, np.float32)
         sums = weights[0][:, None, None] * power
         other = np.empty_like(power)
         for share in weights[1:]:
@@ -84,7 +85,7 @@ class Diffusion:
 
     def around(self, node: int, restarts: Sequence[float], steps: int, tolerance: float = TOLERANCE) -> Surroundings:
         """Where the walks of one node go."""
-        walks = Walked(self.num_nodes, restarts, steps)
+        walks = Walked(self.num_nodes, restarts, steps, tolerance)
         arcs = (self._indptr, self._indices, self._weights, self.degrees)
         count = _around(*arcs, node, np.float64(tolerance), *walks.arrays)
         return walks.surroundings(count, self.degrees[walks.nodes[:count]], float(self.degrees[node]))
@@ -93,7 +94,8 @@ class Diffusion:
 class Walked:
     """Arrays that a kernel fills when it follows the walks of one node; pages that it does not touch cost nothing."""
 
-    def __init__(self, num_nodes: int, restarts: Sequence[float], steps: int) -> None:
+    def __init__(self, num_nodes: int, restarts: Sequence[float], steps: int, tolerance: float) -> None:
+        self._tolerance = tolerance
         self._weights = step_weights(restarts, steps)
         self._shares = np.zeros((num_nodes, len(restarts)))
         self._lost = np.zeros(steps + 1)  # by the step that it was not followed from
@@ -104,10 +106,13 @@ class Walked:
 
     def surroundings(self, count: int, degrees: npt.NDArray[np.float64], degree: float) -> Surroundings:
         """What the kernel found: `count` nodes, of these degrees, from a node of that degree."""
-        shares = self._shares[:count] * (degree / degrees)[:, None] ** 0.5
+        shares = self._shares[:count]
+        kept = shares.max(axis=1) >= self._tolerance
         after = np.cumsum(self._weights[::-1].astype(np.float64), axis=0)[::-1][1:]  # what all later steps count
-        elsewhere = self._lost[:-1] @ after
-        return Surroundings(self.nodes[:count].copy(), shares.astype(np.float32), elsewhere.astype(np.float32), degree)
+        elsewhere = self._lost[:-1] @ after + shares[~kept].sum(axis=0)
+        scaled = shares[kept] * (degree / degrees[kept])[:, None] ** 0.5
+        nodes = self.nodes[:count][kept]
+        return Surroundings(nodes, scaled.astype(np.float32), elsewhere.astype(np.float32), degree)
 
 
 @kernel
@@ -199,7 +204,7 @@ def _around(
             here = mass[now, node]
             mass[now, node] = 0.0
             count = count_visit(node, here, step_weights[step], slots, nodes, shares, count)
-            if last or here < tolerance:
+            if last or here < tolerance or here < EDGE * tolerance * degrees[node]:
                 lost[step] += here
                 continue
             share = here / degrees[node]

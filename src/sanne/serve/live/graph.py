@@ -178,7 +178,7 @@ class LiveGraph:
         most = max(
             self.num_slots, start + 1, int(guests.indices.max(initial=0)) + 1, int(guests.nodes.max(initial=0)) + 1
         )
-        walked = Walked(most, restarts, steps)
+        walked = Walked(most, restarts, steps, TOLERANCE)
         degrees = np.zeros(most)
         base, overlay = self._walked.base_arcs, self._walked.overlay()
         count = around(base, overlay, guests, group, start, TOLERANCE, *walked.arrays, degrees)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sanne.seeds import kernel, mix, step, walk_stream
-from sanne.walks.diffusion import arrive, count_visit
+from sanne.walks.diffusion import EDGE, arrive, count_visit
 from sanne.walks.kernels import find_weighted, fraction
 
 _NOWHERE, _BASE, _COPY = 0, 1, 2  # where the first part of a row is
@@ -271,14 +271,17 @@ def around(
             row = _row(base, overlay, guests, group, node)
             degrees[node] = row.total + 1.0
             count = count_visit(node, here, step_weights[position], slots, nodes, shares, count)
-            if last or here < tolerance:
+            if last or here < tolerance or here < EDGE * tolerance * degrees[node]:
                 lost[position] += here
                 continue
             share = here / degrees[node]
             ahead = arrive(node, share, mass[1 - now], queues[1 - now], ahead)
-            for place in range(row.high - row.low + row.more_high - row.more_low):
-                target = _target(base, overlay, guests, row, place)
-                moved = share * _weight(base, overlay, guests, row, place)
-                ahead = arrive(target, moved, mass[1 - now], queues[1 - now], ahead)
+            ends = base.indices if row.where == _BASE else overlay.indices
+            for place in range(row.low, row.high):
+                moved = share if row.plain else share * _weight(base, overlay, guests, row, place - row.low)
+                ahead = arrive(ends[place], moved, mass[1 - now], queues[1 - now], ahead)
+            for place in range(row.more_low, row.more_high):
+                moved = share * guests.weights[place]
+                ahead = arrive(guests.indices[place], moved, mass[1 - now], queues[1 - now], ahead)
         length, now = ahead, 1 - now
     return count
