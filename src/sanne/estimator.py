@@ -33,7 +33,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     `recipe` names a set of settings (`best`, `fast`, `paper`); `settings` changes some of them by name, as in
     `SANNE(settings={"dim": 128, "restart_steps": 16})`; `progress` shows a bar (None: only on a terminal).
 
-    `embedding_`, `uncertainty_` and `node_ids_` are read-only; what `fit_transform` and `transform` give may be changed.
+    `embedding_`, `uncertainty_` and `node_ids_` are read-only; `fit_transform` and `transform` give copies.
 
     >>> model = SANNE(random_state=0).fit("cora")
     >>> model.embedding_.shape
