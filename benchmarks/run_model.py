@@ -31,7 +31,6 @@ def main() -> None:
     trained = [bench_train("paper", 10_000)]
     trained += [bench_train("paper", 10_000, {"batch_size": size}) for size in (256, 512)]
     trained += [bench_train("paper", 10_000, {"threads": 1}), bench_train("paper", 1_000_000)]
-    trained += [bench_train(recipe, 10_000) for recipe in ("best", "fast")]
     write("train.json", trained)
     write("embed.json", [bench_embed(recipe, 10_000) for recipe in ("best", "fast", "paper")])
 

@@ -36,7 +36,7 @@ def main() -> None:
     alive = np.ones(ROWS, bool)
     show("memory, exact", lambda i: vectors.search(rows[[i]], 10, alive))
     with tempfile.TemporaryDirectory() as folder:
-        index = SearchIndex.build(Path(folder), np.arange(ROWS), rows)
+        index = SearchIndex.build(Path(folder), rows)
         table = index._table
         columns = ["number", "_distance"]
         show(

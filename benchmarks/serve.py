@@ -26,7 +26,7 @@ from typing import Any
 
 from http_load import Connection, as_get, as_post, closed_loop, milliseconds, open_loop
 
-from sanne.datasets import load_dataset
+from sanne.datasets.catalogue import load_dataset
 from sanne_lab.bench.machine import describe_machine
 
 RESULTS = Path(__file__).parent / "results" / "serve.json"

@@ -17,7 +17,7 @@ def main() -> None:
     before.remove_node("Cosette")
 
     # fit takes a networkx graph directly; ids are its node names, in its order.
-    model = SANNE("fast", settings={"cluster_sizes": (8, 16)}, random_state=0, progress=False).fit(before)
+    model = SANNE("fast", random_state=0, progress=False).fit(before)
     vectors = dict(zip(before.nodes, model.embedding_, strict=True))
     nx.set_node_attributes(before, vectors, "vector")  # where networkx users expect them
     print(f"{before}; every node has a vector with {len(before.nodes['Valjean']['vector'])} dimensions")

@@ -43,7 +43,7 @@ def main() -> None:
         write_tables(folder, shelf_of)
         graph = load_graph(folder / "edges.csv", node_table=folder / "nodes.csv")
         print(f"today:    {graph}")
-        model = SANNE("fast", settings={"cluster_sizes": (8, 16)}, random_state=0, progress=False).fit(graph)
+        model = SANNE("fast", random_state=0, progress=False).fit(graph)
         model.save(folder / "model")
         for product in ("tent", "whisk", "wall paint"):
             print(f"like {product:10}: {', '.join(other for other, _ in model.similar(product, k=4))}")
@@ -55,7 +55,7 @@ def main() -> None:
         found = later.embed(bigger, nodes=["hammock"])
         print(f"tomorrow: {bigger}")
         print(f"like hammock   : {', '.join(other for other, _ in later.similar('hammock', k=4))}")
-        print(f"its vector has {found.vectors.shape[1]} dimensions and a spread of {found.spread[0]:.3f}")
+        print(f"its vector has {found.vectors.shape[1]} dimensions and a uncertainty of {found.uncertainty[0]:.3f}")
 
 
 def write_tables(folder: Path, shelf_of: dict[str, str], hammock_with: Sequence[str] = ()) -> None:

@@ -15,7 +15,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that a scri
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import browser
-from sanne.datasets import load_dataset
+from sanne.datasets.catalogue import load_dataset
 from sanne.graph.graph import Graph
 
 BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -1,6 +1,7 @@
 """Small graphs with known groups, and settings that fit them in a second."""
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -105,3 +106,18 @@ def accuracy(vectors: npt.NDArray[Any], labels: npt.NDArray[Any], train: Any, te
     centres = np.stack([vectors[train][labels[train] == c].mean(axis=0) for c in classes])
     distance = ((vectors[test][:, None] - centres[None]) ** 2).sum(axis=2)
     return float((classes[distance.argmin(axis=1)] == labels[test]).mean())
+
+
+def write_archive(graph: Graph, path: Path) -> None:
+    """A graph in the layout of the archives in SANNE_DATA."""
+    words = graph.features.tocsr()
+    sources = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr))
+    np.savez_compressed(
+        path,
+        edges=np.stack([sources, graph.indices], axis=1).astype(np.int32),
+        labels=graph.labels,
+        words_indptr=words.indptr,
+        words_indices=words.indices,
+        words_values=words.data,
+        num_words=words.shape[1],
+    )

@@ -12,7 +12,6 @@ from mkdocs.structure.files import File, Files
 
 from sanne.cli.commands import app
 from sanne.config import RECIPES, Config
-from sanne.graph.folder.limits import BuildLimits
 from sanne.serve.limits import ServeLimits
 
 
@@ -95,7 +94,6 @@ def settings_page() -> str:
     for group in dataclasses.fields(Config):
         parts += _group_parts(typing.get_type_hints(Config)[group.name], group.name)
     parts += ["## Limits of the server", "`sanne serve --set name=value`.", _plain_table(ServeLimits)]
-    parts += ["## Building graph folders", _plain_table(BuildLimits)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 
 from sanne.config import Config
-from sanne.datasets import load_dataset, load_splits, named_classes
+from sanne.datasets.catalogue import load_dataset, named_classes
 from sanne.draw.plot import plot_map
 from sanne.estimator import SANNE
 from sanne.evaluate.node_classification import score_split
+from sanne.evaluate.splits import seeded_splits
 from sanne.features.choose import fit_features
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.split import hide_nodes
-from sanne.seeds import derived_seed
-from sanne.walks.mean_walk import mean_along_walks
-from sanne.walks.sample import WalkSampler
+from sanne.walks.diffusion import Diffusion, step_weights
 
-_MEAN_WALKS = 128  # per node, for the vectors without training
+_RESTART, _STEPS = 0.1, 16  # of the smoothed features that the model is compared with
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +76,7 @@ def run_demo(
     say(f"embedded {len(task.new):,} new papers in {seconds['embed_seconds']:.1f} s, without training again")
     with timed("evaluate"):
         present_accuracy, new_accuracy = task.accuracies(model.embedding_, new.vectors)
-        mean_present, mean_new = task.accuracies(*walk_means(task, seed))
+        smoothed_present, smoothed_new = task.accuracies(*smoothed_features(task, seed))
     present = np.setdiff1d(np.arange(task.graph.num_nodes), task.new)
     order = np.concatenate([present, task.new])
     assert task.graph.labels is not None
@@ -102,8 +101,8 @@ def run_demo(
         "new_nodes": len(task.new),
         "present_accuracy": round(present_accuracy, 2),
         "new_accuracy": round(new_accuracy, 2),
-        "walk_mean_accuracy": round(mean_new, 2),
-        "walk_mean_present_accuracy": round(mean_present, 2),
+        "smoothed_accuracy": round(smoothed_new, 2),
+        "smoothed_present_accuracy": round(smoothed_present, 2),
         **seconds,
         "example": example,
         "example_class": str(classes[task.new[0]]),
@@ -117,22 +116,22 @@ def run_demo(
 
 def make_task(dataset: str) -> Task:
     """The first split of a dataset, its test nodes as new nodes."""
-    graph, splits = load_dataset(dataset), load_splits(dataset)
-    train, val, new = splits.train[0], splits.val[0], splits.test[0]
+    graph = load_dataset(dataset)
     assert graph.labels is not None
+    splits = seeded_splits(graph.labels, seed=0, count=1)
+    train, val, new = splits.train[0], splits.val[0], splits.test[0]
     labelled = np.flatnonzero(graph.labels >= 0)
     rest = np.setdiff1d(labelled, np.concatenate([train, val, new]))
     return Task(graph, hide_nodes(graph, new), train, val, rest, new)
 
 
-def walk_means(task: Task, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Vectors without training, mean features along walks, of present and of new nodes."""
-    config = Config()
-    feature_map = fit_features(task.before, config.features, seed)
+def smoothed_features(task: Task, seed: int) -> tuple[FloatArray, FloatArray]:
+    """Vectors without training, of present and of new nodes: features as walks with restarts see them."""
+    feature_map = fit_features(task.before, Config().features, seed)
 
-    def means(graph: Graph, nodes: IntArray) -> FloatArray:
-        walk_seed = derived_seed(seed, "inference")
-        sampler = WalkSampler(graph.adjacency("both"), walk_length=config.walks.walk_length, seed=walk_seed)
-        return mean_along_walks(sampler, feature_map.transform(graph), nodes, _MEAN_WALKS)
+    def smoothed(graph: Graph) -> FloatArray:
+        return Diffusion(graph.adjacency("both")).spread(
+            feature_map.transform(graph), step_weights((_RESTART,), _STEPS)
+        )[0]
 
-    return means(task.before, np.arange(task.before.num_nodes)), means(task.graph, task.new)
+    return smoothed(task.before), smoothed(task.graph)[task.new]

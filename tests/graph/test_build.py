@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from planted import assert_same_graph
 from sanne.errors import InputError, MissingExtraError
 from sanne.graph.folder.build import build_graph, parse_size
-from sanne.graph.folder.limits import BuildLimits
 from sanne.graph.folder.numbering import DatabaseIds
 from sanne.graph.folder.store import open_graph
 from sanne.graph.load import load_graph
@@ -33,11 +32,12 @@ IDS: dict[str, list[Any]] = {
 
 def small_blocks(patch: pytest.MonkeyPatch) -> None:
     """Make the limits so small that a few edges need many blocks and parts."""
-    patch.setattr("sanne.graph.folder.scan.blocks.__defaults__", (3,))
+    patch.setattr("sanne.graph.folder.edge_files.blocks.__defaults__", (3,))
     patch.setattr("sanne.graph.folder.build._ROWS_AT_ONCE", 5)
-    patch.setattr("sanne.graph.folder.arcs._BYTES_PER_ARC", BuildLimits().memory // 8)
+    patch.setattr("sanne.graph.folder.arcs._BYTES_PER_ARC", 2**29)
     patch.setattr("sanne.graph.folder.arcs._ARCS_AT_ONCE", 4)
-    patch.setattr("sanne.graph.folder.numbering._IDS_AT_ONCE", 2)
+    patch.setattr("sanne.graph.ids.IDS_AT_ONCE", 2)
+    patch.setattr("sanne.graph.folder.numbering.IDS_AT_ONCE", 2)
     patch.setattr("sanne.graph.folder.node_files._ROWS_AT_ONCE", 2)
 
 
@@ -199,12 +199,17 @@ def test_without_duckdb_close_integers_work_and_text_names_the_extra(
 
 
 def test_memory_is_an_amount() -> None:
-    assert [parse_size(text) for text in ("4GB", "1.5 GiB", "512mib", "7")] == [4 * 10**9, 3 * 2**29, 2**29, 7]
+    assert [parse_size(text) for text in ("4GB", "1.5 GiB", "2048mib", "2000000000")] == [
+        4 * 10**9,
+        3 * 2**29,
+        2**31,
+        2 * 10**9,
+    ]
     for text in ("much", "4 apples", "-1GB"):
         with pytest.raises(InputError, match="write it as 4GB"):
             parse_size(text)
     with pytest.raises(InputError, match="at least 1 GiB"):
-        BuildLimits(memory=1000)
+        parse_size("1000")
 
 
 def test_memory_does_not_grow_with_the_edges(tmp_path: Path) -> None:
@@ -234,8 +239,8 @@ print(graph.num_edges, peak() - before)
 
 
 def test_a_database_of_ids_forgets_none(tmp_path: Path) -> None:
-    ids = DatabaseIds(tmp_path, pa.string(), 2**30)
-    ids.add_distinct(pa.chunked_array([[f"n{i}" for i in range(first, first + 700)]]) for first in (0, 500, 100))
+    columns = (pa.chunked_array([[f"n{i}" for i in range(first, first + 700)]]) for first in (0, 500, 100))
+    ids = DatabaseIds(columns, 2**30, tmp_path, pa.string(), in_order=False)
     expected = sorted(f"n{i}" for i in range(1200))
     assert [item for part in ids.ids() for item in part.to_pylist()] == expected
     assert ids.codes(pa.chunked_array([["n0", "nowhere", "n999", "n0"]])).tolist() == [0, -1, 1199, 0]

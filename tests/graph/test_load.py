@@ -64,7 +64,7 @@ def test_folder_with_nothing_known(tmp_path: Path) -> None:
         load_graph(tmp_path)
 
 
-def test_linqs_folder_edge_list_and_npz(tmp_path: Path) -> None:
+def test_an_edge_list_and_with_the_research_package_a_linqs_folder_and_npz(tmp_path: Path) -> None:
     (tmp_path / "toy.content").write_text("1\t0\tA\n2\t1\tB\n")
     (tmp_path / "toy.cites").write_text("1\t2\n")
     assert load_graph(tmp_path).features.toarray().tolist() == [[0], [1]]

@@ -149,7 +149,7 @@ def test_files_that_do_not_fit_together_are_noticed(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"indptr\.npy: damaged \(its rows do not fit"):
         open_graph(tmp_path / "g")
     np.save(tmp_path / "g" / "indptr.npy", np.zeros(12, np.int32))
-    with pytest.raises(InputError, match=r"indptr\.npy: damaged \(int32 of shape"):
+    with pytest.raises(InputError, match=r"indptr\.npy: damaged \(it holds int32, expected int64"):
         open_graph(tmp_path / "g")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from planted import planted_graph
 from sanne.cli import main
-from sanne.datasets import Splits, seeded_splits
+from sanne.evaluate.splits import Splits, seeded_splits
 from sanne.graph.graph import Graph, IntArray
 from sanne_lab.baselines.interface import Snapshot
 from sanne_lab.experiments import data, systems

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from fakes import Fake, Run, run, small_cora
 
-from sanne.datasets import Splits
+from sanne.evaluate.splits import Splits
 
 __all__ = ["run", "small_cora"]
 

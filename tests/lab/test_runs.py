@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from fakes import Clock, Fake, kept_in, small_cora
 
-from planted import TINY
-from sanne.config import RECIPES, Config
-from sanne.datasets import Splits
+from planted import tiny_config
+from sanne.config import RECIPES
+from sanne.evaluate.splits import Splits
 from sanne_lab.experiments import systems
 from sanne_lab.experiments.cells import Cell
 from sanne_lab.experiments.pool import News, Plan, fill
@@ -143,10 +143,10 @@ def test_the_news_count_pieces_and_guess_the_time_left(small_cora: Splits, tmp_p
     assert [news.seconds_left for news in heard[1::2]] == [60.0 * left for left in range(9, -1, -1)]
 
 
-def test_recipes_that_are_equal_are_trained_once(
+def test_recipes_that_are_equal_are_fitted_once(
     small_cora: Splits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tiny = Config().replace(**(TINY | {"steps_per_epoch": 3}))
+    tiny = tiny_config()
     monkeypatch.setitem(RECIPES, "fast", tiny)
     monkeypatch.setitem(RECIPES, "best", tiny)
     fill([cell("sanne-fast")], tmp_path, Plan())

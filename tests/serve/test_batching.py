@@ -156,20 +156,6 @@ def test_a_queue_that_would_take_too_long_refuses_too() -> None:
     with_worker(test, clock=clock, max_queue=1000, max_seconds=60.0)
 
 
-def test_a_slow_warm_up_is_not_taken_for_the_time_of_a_request() -> None:
-    gate, clock = Gate(), Clock()
-
-    async def test(worker: Worker) -> None:
-        await worker.run(Kind("warm-up", clock.pass_for_each, measured=False), 0)
-        first = asyncio.create_task(worker.run(Kind("work", gate), 0, size=500))
-        await entered(gate)
-        assert worker.refusal() is None
-        gate.open.set()
-        await first
-
-    with_worker(test, clock=clock, max_queue=1000)
-
-
 def test_what_is_being_computed_counts_as_waiting_time() -> None:
     gate, clock = Gate(), Clock()
     slow = Kind("slow", clock.pass_for_each)

@@ -33,7 +33,6 @@ from sanne.errors import FieldError, StoreError, UnknownNodeError
 from sanne.graph.graph import Graph
 from sanne.serve.engine.engine import Engine
 from sanne.serve.live.features import NewNode
-from sanne.serve.store import index as search_index
 from sanne.serve.store import journal, store
 from sanne.serve.store.store import graph_digest
 
@@ -478,7 +477,7 @@ def test_creating_a_store_can_be_interrupted(
     assert not (tmp_path / "store" / "unfinished").exists()
 
 
-@pytest.mark.parametrize("name", ["vectors.npy", "spread.npy", "journal.sqlite", "map", "search.json"])
+@pytest.mark.parametrize("name", ["vectors.npy", "uncertainty.npy", "journal.sqlite", "map", "search.json"])
 def test_files_of_others_are_never_overwritten(model: Path, tmp_path: Path, name: str) -> None:
     folder = tmp_path / "results"
     folder.mkdir()
@@ -526,24 +525,24 @@ def test_bad_edges_leave_no_row(model: Path, tmp_path: Path) -> None:
     engine.close()
 
 
-def test_a_search_index_is_not_used_after_a_compaction(
+def test_a_search_index_is_of_use_after_a_compaction_too(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its vectors are known by numbers, and compaction drops the numbers of nodes that are gone."""
-    monkeypatch.setattr(search_index, "EXACT_ROWS", 100)
+    """It knows the base nodes only; compaction drops the numbers of added nodes that are gone."""
+    monkeypatch.setattr(store, "EXACT_ROWS", 100)
     engine = Engine.open(model, GRAPH, tmp_path / "store")
-    for number in range(4):
+    engine._store.indexing.join()
+    for number in range(60):
         add_one(engine, newcomer(number))
-    engine._store.keeper._making.result()  # type: ignore[union-attr]
-    for number in range(55):
-        add_one(engine, newcomer(number + 100))  # the index is made again, with these
-    engine._store.keeper._making.result()  # type: ignore[union-attr]
     delete_one(engine, "new0")
-    store = engine._store.journal
-    store.rewrite(engine._state.as_entries(store.features_finder()))
+    log = engine._store.journal
+    log.rewrite(engine._state.as_entries(log.features_finder()))
     engine.close()
     again = Engine.open(model, GRAPH, tmp_path / "store")
-    vector = engine.node("new150").vector
-    before, after = (dict(one.similar_to_vector(vector, 1)) for one in (engine, again))
-    assert list(before) == list(after) == ["new150"]
+    again._store.indexing.join()
+    assert again._state.vectors.index is not None
+    for name in ("new50", "p7"):
+        vector = engine.node(name).vector
+        before, after = (dict(one.similar_to_vector(vector, 1)) for one in (engine, again))
+        assert list(before) == list(after) == [name]
     again.close()

@@ -5,8 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sanne.serve.store import index as search_index
-from sanne.serve.store.index import IndexKeeper
+from sanne.serve.store.index import SearchIndex, find_or_build
 from sanne.serve.store.vectors import LiveVectors
 
 DIM = 16
@@ -42,41 +41,44 @@ def test_exact_search_over_base_and_added_rows() -> None:
     assert len(vectors.search(rows[[8]], 1000, alive)[0]) == 298
 
 
-def test_an_index_finds_nearly_all_and_what_changed_is_compared_one_by_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(search_index, "EXACT_ROWS", 1000)
+def test_an_index_finds_nearly_all_and_what_changed_is_compared_one_by_one(tmp_path: Path) -> None:
     rows = some(3000, 1)
     vectors = LiveVectors(rows.copy(), np.zeros(3000, np.float32))
-    keeper = IndexKeeper(tmp_path, vectors)
-    keeper.look(journal_end=0)
-    keeper.close()
+    vectors.index = find_or_build(tmp_path, rows)
     assert vectors.index is not None
-    assert keeper.journal_end == 0
-
     now = np.concatenate([rows, some(50, 2)])
-    vectors.add(now[3000:], np.zeros(50, np.float32))
-    for node in range(40):  # these were replaced by vectors from elsewhere
-        now[node] = now[2999 - node]
-        vectors.put(node, now[node], 0.0)
     alive = np.ones(len(now), bool)
     alive[::7] = False
-    check_nearly_exact(vectors, now, alive)
 
+    def change(vectors: LiveVectors) -> None:
+        vectors.add(now[3000:], np.zeros(50, np.float32))
+        for node in range(40):  # these are replaced by vectors from elsewhere
+            now[node] = now[2999 - node]
+            vectors.put(node, now[node], 0.0)
+
+    change(vectors)
+    check_nearly_exact(vectors, now, alive)
     again = LiveVectors(rows.copy(), np.zeros(3000, np.float32))  # a restart: the index on disk, then what is newer
-    keeper = IndexKeeper(tmp_path, again)
-    keeper.restore()
-    assert again.num_newer == 0
-    again.add(now[3000:], np.zeros(50, np.float32))
-    for node in range(40):
-        again.put(node, now[node], 0.0)
-    assert again.num_newer == 90
+    change(again)
+    again.index = find_or_build(tmp_path, np.empty((0, DIM), np.float32))  # none has to be made
     check_nearly_exact(again, now, alive)
 
-    again.add(some(600, 3), np.zeros(600, np.float32))
-    keeper.look(journal_end=77)  # too much is newer: made anew
-    keeper.close()
-    assert (again.num_newer, keeper.journal_end) == (0, 77)
+
+def test_an_index_that_was_not_completed_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = some(3000, 1)
+    vectors = LiveVectors(rows.copy(), np.zeros(3000, np.float32))
+
+    def breaks_off(*arguments: object, **named: object) -> None:
+        raise RuntimeError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("lancedb.table.LanceTable.create_index", breaks_off)
+        vectors.index = find_or_build(tmp_path, rows)
+    assert vectors.index is None
+    assert SearchIndex.open(tmp_path) is None
+    vectors.index = find_or_build(tmp_path, rows)
+    assert vectors.index is not None
+    check_nearly_exact(vectors, rows, np.ones(3000, bool))
 
 
 def check_nearly_exact(vectors: LiveVectors, rows: np.ndarray, alive: np.ndarray) -> None:  # type: ignore[type-arg]

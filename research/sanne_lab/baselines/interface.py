@@ -1,9 +1,10 @@
 """What every system in a comparison offers: fit on a training graph, then vectors or classes, for new nodes too."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from sanne.config import FeatureConfig
 from sanne.graph.graph import FloatArray, Graph, IntArray
 
 
@@ -27,6 +28,12 @@ def kept(vectors: FloatArray) -> Callable[[], FloatArray]:
     """`present` of a system that holds its vectors; they are read-only, since every caller gets the same array."""
     vectors.flags.writeable = False
     return lambda: vectors
+
+
+def feature_settings(config: FeatureConfig) -> dict[str, Any]:
+    """Settings of a feature map, for a record; without those of the views, which only the model `hidden` reads."""
+    views = ("hidden_splits", "half_dim", "link_dim")
+    return {name: value for name, value in asdict(config).items() if name not in views}
 
 
 class System(Protocol):

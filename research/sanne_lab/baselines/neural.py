@@ -18,7 +18,6 @@ from sanne.features.base import FeatureMap
 from sanne.features.choose import fit_features
 from sanne.features.numeric import check_finite
 from sanne.graph.graph import FloatArray, Graph, IntArray
-from sanne.model.teacher import normalised
 from sanne.seeds import derived_seed
 
 _DENSE = 0.05  # a matrix with a larger share of non-zeros is multiplied faster as a dense one
@@ -192,8 +191,15 @@ class Reader:
 
     def read(self, graph: Graph) -> Inputs:
         """Features and edges; every edge goes both ways."""
-        adjacency = graph.adjacency("both")
-        return Inputs(self.features(graph), adjacency.to_scipy(), normalised(adjacency))
+        arcs = graph.adjacency("both").to_scipy()
+        return Inputs(self.features(graph), arcs, _normalised(arcs))
+
+
+def _normalised(arcs: Any) -> Any:
+    """D^-1/2 (A + I) D^-1/2 of arcs that go both ways, CSR."""
+    matrix = arcs + sp.identity(arcs.shape[0], dtype=np.float32, format="csr")
+    roots = sp.diags(np.asarray(matrix.sum(axis=1)).ravel() ** -0.5)
+    return (roots @ matrix @ roots).tocsr().astype(np.float32)
 
 
 def _lengths(matrix: Any) -> FloatArray:

@@ -1,15 +1,14 @@
 """Smoothed features: personalised PageRank of TF-IDF + SVD vectors over the graph. No learning at all."""
 
-import dataclasses
 import time
 from collections.abc import Callable
 from typing import Any, Self
 
 from sanne.config import Config
-from sanne.features.choose import fit_features
-from sanne.graph.graph import Graph
-from sanne.model.teacher import smooth
-from sanne_lab.baselines.interface import Snapshot, kept
+from sanne.graph.graph import FloatArray, Graph
+from sanne.walks.diffusion import Diffusion, step_weights
+from sanne_lab.baselines.interface import Snapshot, feature_settings, kept
+from sanne_lab.baselines.node_features import Rows, fit_rows
 
 
 class Smoothed:
@@ -34,21 +33,22 @@ class Smoothed:
 
     def settings(self) -> dict[str, Any]:
         """Smoothing and features."""
-        return {"alpha": self._alpha, "steps": self._steps, **dataclasses.asdict(self._config.features)}
+        return {"alpha": self._alpha, "steps": self._steps, **feature_settings(self._config.features)}
 
     def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
         """Fit the feature map, smooth; new nodes are smoothed over the larger graph."""
         started = time.perf_counter()
-        feature_map = fit_features(features_from or graph, self._config.features, seed)
-        vectors = smooth(graph.adjacency("both"), feature_map.transform(graph), self._alpha, self._steps)
+        rows = fit_rows(features_from or graph, self._config.features, seed)
+        vectors = self._smoothed(graph, rows)
         seconds = time.perf_counter() - started
         consider(
             Snapshot(
                 0,
                 present=kept(vectors),
-                new=lambda larger, nodes: smooth(
-                    larger.adjacency("both"), feature_map.transform(larger), self._alpha, self._steps
-                )[nodes],
+                new=lambda larger, nodes: self._smoothed(larger, rows)[nodes],
             )
         )
         return seconds
+
+    def _smoothed(self, graph: Graph, rows: Rows) -> FloatArray:
+        return Diffusion(graph.adjacency("both")).spread(rows(graph), step_weights((self._alpha,), self._steps))[0]

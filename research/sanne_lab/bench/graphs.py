@@ -4,7 +4,7 @@ from typing import Literal
 
 import numpy as np
 
-from sanne.datasets import load_dataset
+from sanne.datasets.catalogue import load_dataset
 from sanne.errors import InputError
 from sanne.graph.graph import Graph
 

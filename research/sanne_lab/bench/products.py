@@ -1,4 +1,4 @@
-"""Bare matrix products of the shapes that a model multiplies: the rate that this machine allows it."""
+"""Bare matrix products of the shapes that the walk transformer multiplies: the rate that this machine allows it."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ Shape = tuple[int, int, int]  # rows, inner, columns
 
 
 def forward_shapes(config: Config, walks: int) -> list[Shape]:
-    """The large matrix products of reading `walks` walks and scoring them against the objective's classes."""
+    """The large matrix products of reading `walks` walks and scoring them against the negatives."""
     rows = walks * config.walks.walk_length
     dim, hidden = config.model.encoder_dim, config.model.ff_dim
     layer: list[Shape] = []
@@ -19,11 +19,7 @@ def forward_shapes(config: Config, walks: int) -> list[Shape]:
     if config.model.feed_forward:
         layer += [(rows, dim, hidden), (rows, hidden, dim)]
     shapes = layer * config.model.num_layers
-    objective = config.objective
-    if objective.objective == "neighbours":
-        return [*shapes, (rows, dim, objective.num_negatives)]
-    heads = sum(objective.cluster_sizes) * objective.cluster_seeds * len(objective.smoothing_alphas)
-    return [*shapes, (walks, dim, heads)]
+    return [*shapes, (rows, dim, config.objective.num_negatives)]
 
 
 def backward_shapes(forward: list[Shape]) -> list[Shape]:

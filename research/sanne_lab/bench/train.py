@@ -9,10 +9,11 @@ import torch
 
 from sanne.config import Config, recipe_config
 from sanne.device import torch_threads
+from sanne.errors import InputError
 from sanne.features.choose import fit_transform_features
 from sanne.graph.graph import Graph
+from sanne.model.kinds import model_kind
 from sanne.model.walk_model import WalkModel
-from sanne.train.distributed import Processes
 from sanne.train.loop import make_optimisers, training_step
 from sanne.walks.batches import WalkStream
 from sanne_lab.bench.graphs import featured_graph
@@ -29,6 +30,8 @@ def bench_train(recipe: str, num_nodes: int, settings: dict[str, Any] | None = N
     are counted as operations: attention, softmax, normalisation and the optimiser add none to the figure.
     """
     config = recipe_config(recipe).replace(**{"features": "numeric", **(settings or {})})
+    if model_kind(config) is not WalkModel:
+        raise InputError(f"recipe {recipe!r} is not trained step by step: choose paper")
     machine = describe_machine()
     graph = featured_graph(num_nodes, 10 * num_nodes, config.model.encoder_dim)
     forward = forward_shapes(config, config.train.batch_size)
@@ -75,9 +78,8 @@ def _stepper(graph: Graph, config: Config) -> Callable[[], object]:
     feature_map, features = fit_transform_features(graph, config.features, 0)
     adjacency = graph.adjacency()
     model = WalkModel(config, width=feature_map.width, num_nodes=graph.num_nodes, seed=0)
-    model.objective.prepare(adjacency, features)
     optimisers = make_optimisers(model, config.train)
     batches = WalkStream(adjacency, config.walks, config.train, seed=0).batches(0, 10**9)
     rows = torch.from_numpy(features)
     model.train()
-    return lambda: training_step(model, rows, next(batches), optimisers, config.train, Processes())
+    return lambda: training_step(model, rows, next(batches), optimisers, config.train)

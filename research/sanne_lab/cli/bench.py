@@ -47,7 +47,7 @@ def bench_walks(
 
 @bench_app.command("train")
 def bench_train(
-    recipe: Annotated[str, typer.Option(help="best, fast or paper.")] = "paper",
+    recipe: Annotated[str, typer.Option(help="A recipe that is trained on walks.")] = "paper",
     nodes: Annotated[int, typer.Option(help="Nodes of the generated graph; ten edges each.", min=100)] = 10_000,
     settings: Sets = None,
     as_json: Json = False,

@@ -23,6 +23,7 @@ reproduce_app = typer.Typer(help="Run the paper's tables and figures again, and 
 Datasets = Annotated[str | None, typer.Option("--dataset", help="cora, citeseer, pubmed, or several, by commas.")]
 Settings = Annotated[str | None, typer.Option("--setting", help="transductive, inductive, or both by default.")]
 Recipe = Annotated[str, typer.Option(help="The recipe of sanne: best, fast or paper.")]
+WalkRecipe = Annotated[str, typer.Option(help="A recipe that is trained on walks.")]
 FeaturesFrom = Annotated[
     Literal["present", "all"],
     typer.Option(help="inductive: fit the feature map on present nodes, or on all texts as the paper did."),
@@ -88,7 +89,7 @@ def table1(dataset: Datasets = None, out: Out = RESULTS, as_json: Json = False) 
 def table3(
     dataset: Datasets = None,
     setting: Settings = None,
-    recipe: Recipe = DEFAULT_RECIPE,
+    recipe: WalkRecipe = "paper",
     budget: Budget = None,
     jobs: Jobs = 1,
     out: Out = RESULTS,
@@ -132,7 +133,7 @@ def figure2(
 def figure3(
     dataset: Datasets = None,
     setting: Settings = None,
-    recipe: Recipe = DEFAULT_RECIPE,
+    recipe: WalkRecipe = "paper",
     parameter: Annotated[str, typer.Option(help="K (layers), H (heads), T (walks), by commas.")] = "K,H,T",
     splits: Annotated[int, typer.Option(help="inductive: only so many splits, from the first.", min=1, max=10)] = 10,
     budget: Budget = None,
@@ -201,7 +202,7 @@ def spread(
     settings: Sets = None,
     as_json: Json = False,
 ) -> None:
-    """Are newcomers with a large spread wrong more often? Accuracy by quarters, and a picture."""
+    """Are newcomers with a large uncertainty wrong more often? Accuracy by quarters, and a picture."""
     from sanne.draw.plot import matplotlib_figure
 
     matplotlib_figure()  # a missing package is reported before anything is trained

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from sanne.errors import InputError
-from sanne.evaluate.multi_label import indicator_array, score_multilabel
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.split import hide_nodes
 from sanne.seeds import numpy_stream
 from sanne_lab.baselines.interface import Classifier, Snapshot, System
+from sanne_lab.evaluate.multi_label import indicator_array, score_multilabel
 from sanne_lab.experiments.cells import Cell, Measured, Parts, cells_of
 from sanne_lab.experiments.data import graph_of
 from sanne_lab.experiments.records import systems_in

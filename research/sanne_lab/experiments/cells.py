@@ -205,7 +205,7 @@ def _is_of(record: Record, facts: dict[str, Any], grid: Sequence[dict[str, Any]]
     if any(record.get(name) != value for name, value in facts.items()):
         return False
     kept = [candidate["settings"] for candidate in record["candidates"]]
-    return all(any(_with_later_settings(one, settings) == settings for settings in grid) for one in kept)
+    return all(any(_as_today(one, settings) == settings for settings in grid) for one in kept)
 
 
 def _twin(out: Path, cell: Cell, number: int, settings: dict[str, Any]) -> Record | None:
@@ -225,11 +225,14 @@ def _without_test(part: dict[str, Any], cell: Cell) -> dict[str, Any]:
     return {name: value for name, value in part.items() if name != "test" or not cell.validation_only}
 
 
-def _with_later_settings(kept: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
-    """Kept settings, with those that did not exist yet at their defaults, which change nothing."""
+def _as_today(kept: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+    """Kept settings of a recipe, with those that did not exist yet at their defaults, which change nothing.
+
+    Those that are gone are left out: they belonged to an objective that is gone too, by whose name a record is told.
+    """
     defaults = plain(Config().to_dict())
     return {
-        name: {**{k: v for k, v in defaults[name].items() if k in wanted.get(name, {})}, **value}
+        name: {k: value.get(k, default) for k, default in defaults[name].items() if k in wanted.get(name, {})}
         if isinstance(value, dict) and name in defaults
         else value
         for name, value in kept.items()

@@ -1,7 +1,7 @@
 """Community extraction: k-means on vectors, as many clusters as classes, compared with the classes and the graph."""
 
+import functools
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from sanne.errors import InputError
@@ -40,16 +40,8 @@ def _measure(system: System, dataset: str, seed: int) -> Measured:
     return Measured(seconds, {"all": {"val": None, **scores.to_dict()}})
 
 
-def make_cells(
-    systems: Sequence[str], datasets: Sequence[str] = DATASETS, changes: dict[str, Any] | None = None
-) -> list[Cell]:
-    """A cell for every dataset and system."""
-    return cells_of(NAME, measure, SEEDS, systems, datasets, changes)
-
-
-def load(out: Path) -> list[list[dict[str, Any]]]:
-    """All records, a list for each system and dataset."""
-    return systems_in(out, NAME, DATASETS, SYSTEMS)
+make_cells = functools.partial(cells_of, NAME, measure, SEEDS)
+load = functools.partial(systems_in, table=NAME, datasets=DATASETS, order=SYSTEMS)
 
 
 def columns(results: Sequence[dict[str, Any]]) -> list[Column]:

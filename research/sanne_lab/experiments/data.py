@@ -6,8 +6,10 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from sanne.datasets import Splits, load_dataset, load_splits
+from sanne.datasets.catalogue import load_dataset
+from sanne.evaluate.splits import Splits
 from sanne.graph.graph import Graph
+from sanne_lab.datasets.splits import load_splits
 
 Setting = Literal["transductive", "inductive"]
 FeaturesFrom = Literal["present", "all"]

@@ -9,14 +9,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg import orthogonal_procrustes
 
-from sanne.datasets import Splits, named_classes
+from sanne.datasets.catalogue import named_classes
 from sanne.draw.plot import INK, NO_LABEL, PALETTE, PAPER, SOFT_INK, Points, map_points, matplotlib_figure
-from sanne.evaluate.node_classification import score_split
+from sanne.evaluate.splits import Splits
 from sanne.graph.graph import FloatArray, Graph
 from sanne.graph.split import hide_nodes
 from sanne_lab.baselines.interface import Classifier, Snapshot, System
+from sanne_lab.evaluate.node_classification import score_split
 from sanne_lab.experiments.cells import Cell, Measured
 from sanne_lab.experiments.data import SETTINGS, data_of
+from sanne_lab.experiments.gone import shown
 from sanne_lab.experiments.pictures import save_picture
 from sanne_lab.experiments.protocol import split_cell
 from sanne_lab.experiments.records import Record, read_records
@@ -138,7 +140,7 @@ def _add_words(figure: Any, maps: list[Map], colours: dict[str, str]) -> None:
     from matplotlib.lines import Line2D
 
     one = maps[0]
-    title = f"{one.cell.dataset.capitalize()}, vectors of {one.cell.label}"
+    title = f"{one.cell.dataset.capitalize()}, vectors of {shown(one.cell.label)}"
     figure.text(0.02, 0.955, title, fontsize=15, fontweight="bold", color=INK)
     accuracies = " and ".join(f"{each.validation:.1f}" for each in maps)
     source = {"paper": "of the paper", "seeded": "drawn from a seed"}[one.splits_source]

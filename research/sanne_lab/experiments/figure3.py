@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from sanne.config import recipe_config
+from sanne.config import RECIPES
 from sanne.draw.plot import INK, PALETTE, PAPER, SOFT_INK, matplotlib_figure
 from sanne.errors import InputError
 from sanne_lab.experiments.cells import Cell
 from sanne_lab.experiments.data import DATASETS, NUM_SPLITS, SETTINGS
+from sanne_lab.experiments.gone import shown
 from sanne_lab.experiments.paper_figures import FIGURE3
 from sanne_lab.experiments.pictures import save_picture
 from sanne_lab.experiments.protocol import split_cell
+from sanne_lab.experiments.systems import require_walks
 from sanne_lab.experiments.validation import Validation, splits_text, validated
 
 # The paper's symbols, what they are called here, and its values.
@@ -36,15 +38,17 @@ def make_cells(
 ) -> list[Cell]:
     """A cell for every dataset, setting and value; what else the grid holds is tuned as far as a budget allows.
 
-    `splits` limits those of the inductive setting; in the other one training serves them all.
+    The recipe is one that is trained on walks. `splits` limits those of the inductive setting; in the other one
+    training serves them all.
     """
     unknown = sorted(set(symbols) - set(AXES))
     if unknown:
         raise InputError(f"figure 3 has no parameter {unknown[0]!r}: choose from {', '.join(AXES)}")
+    require_walks(recipe)
     return [
         split_cell(
             "figure3", f"sanne-{recipe}-{symbol}{value}", f"sanne-{recipe}", dataset, setting, seed=seed,
-            settings=(changes or {}) | _change(recipe, symbol, value),
+            settings=_changed(recipe, changes or {}, symbol, value),
             splits=splits if setting == "inductive" else NUM_SPLITS,
         )
         for dataset in datasets
@@ -54,12 +58,12 @@ def make_cells(
     ]  # fmt: skip
 
 
-def _change(recipe: str, symbol: str, value: int) -> dict[str, Any]:
-    """The settings of a point. Where a recipe counts steps instead of walks, T walks a node are all of its training."""
-    change = {AXES[symbol][0]: value}
-    if symbol == "T" and recipe_config(recipe).train.steps_per_epoch:
-        change |= {"epochs": 1, "steps_per_epoch": 0}
-    return change
+def _changed(recipe: str, changes: dict[str, Any], symbol: str, value: int) -> dict[str, Any]:
+    """The settings of a point. Where steps are counted instead of walks, T walks a node are all of its training."""
+    changed = changes | {AXES[symbol][0]: value}
+    if symbol == "T" and recipe in RECIPES and RECIPES[recipe].replace(**changes).train.steps_per_epoch:
+        changed |= {"epochs": 1, "steps_per_epoch": 0}
+    return changed
 
 
 def load(cells: Sequence[Cell], out: Path) -> list[Validation]:
@@ -137,7 +141,7 @@ def _add_words(figure: Any, recipe: str, symbols: Sequence[str], found: list[Val
     left = 0.2 / figure.get_size_inches()[0]
     meanings = ", ".join(f"{symbol}: {AXES[symbol][1]}" for symbol in symbols)
     shares = "; ".join(dict.fromkeys(one.share for one in found))
-    title = f"Effect of {', '.join(symbols)} on sanne-{recipe}"
+    title = f"Effect of {', '.join(symbols)} on {shown(f'sanne-{recipe}')}"
     figure.text(left, 1 - 0.35 * inch, title, fontsize=14, fontweight="bold", color=INK)
     lines = (
         f"Validation accuracy, %: mean and deviation over {splits_text(found)}",

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from sanne.evaluate.link_prediction import node_pairs, score_links
-from sanne.evaluate.logistic import calm_threads, fit_one_vs_rest
+from sanne.evaluate.link_prediction import node_pairs, pair_products, rank_links
+from sanne.evaluate.threads import calm_threads
+from sanne_lab.evaluate.logistic import fit_one_vs_rest
 
 
 def learn_weights(
@@ -17,7 +18,7 @@ def learn_weights(
     *,
     Cs: Sequence[float] = (0.01, 0.1, 1.0, 10.0),
 ) -> npt.NDArray[np.float64]:
-    """Weights of coordinates, (dim,), for `score_links`: a logistic regression on products of coordinates.
+    """Weights of coordinates, (dim,), for `pair_products`: a logistic regression on products of coordinates.
 
     It is learnt from training edges and non-edges, as node2vec was judged; `validation` pairs choose C by AUC.
 
@@ -31,5 +32,6 @@ def learn_weights(
     truth = np.repeat([1, 0], [len(edges), len(others)])
     with calm_threads(products):
         weights = fit_one_vs_rest(products / scale, truth[:, None], Cs).weights[:, :, 0]  # (C, dim)
-    aucs = [score_links(rows, *validation, similarity="dot", weights=each).auc for each in weights]
+    yes, no = (node_pairs(pairs, len(rows), "validation pairs") for pairs in validation)
+    aucs = [rank_links(pair_products(rows, yes, each), pair_products(rows, no, each), ()).auc for each in weights]
     return np.asarray(weights[int(np.argmax(aucs))])

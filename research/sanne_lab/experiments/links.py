@@ -1,18 +1,19 @@
 """Link prediction: edges are held out, vectors fitted on the rest, and held-out edges ranked against non-edges."""
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sanne.errors import InputError
-from sanne.evaluate.link_prediction import LinkScores, Similarity, score_links
+from sanne.evaluate.link_prediction import LinkScores, pair_products, rank_links
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.split import hold_out_edges, non_edges
 from sanne.seeds import numpy_stream
+from sanne.vectors.normalise import unit
 from sanne_lab.baselines.interface import Classifier, Snapshot, System
 from sanne_lab.experiments.cells import Cell, Measured, cells_of
 from sanne_lab.experiments.data import graph_of
@@ -91,20 +92,14 @@ def _learnt(vectors: FloatArray, held: HeldOut, seed: int) -> Weights:
 
 
 def _score(vectors: FloatArray, method: str, weights: Weights | None, pairs: tuple[IntArray, IntArray]) -> LinkScores:
-    similarity: Similarity = "cosine" if method == "cosine" else "dot"
-    return score_links(vectors, *pairs, similarity=similarity, weights=weights, hits_at=HITS)
+    rows = np.asarray(vectors, np.float64)
+    rows = unit(rows) if method == "cosine" else rows
+    edges, others = (pair_products(rows, part, weights) for part in pairs)
+    return rank_links(edges, others, HITS)
 
 
-def make_cells(
-    systems: Sequence[str], datasets: Sequence[str] = DATASETS, changes: dict[str, Any] | None = None
-) -> list[Cell]:
-    """A cell for every dataset and system."""
-    return cells_of(NAME, measure, SEEDS, systems, datasets, changes)
-
-
-def load(out: Path) -> list[list[dict[str, Any]]]:
-    """All records, a list for each system and dataset."""
-    return systems_in(out, NAME, DATASETS, SYSTEMS)
+make_cells = functools.partial(cells_of, NAME, measure, SEEDS)
+load = functools.partial(systems_in, table=NAME, datasets=DATASETS, order=SYSTEMS)
 
 
 def columns(results: Sequence[dict[str, Any]]) -> list[Column]:

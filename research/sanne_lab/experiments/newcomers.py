@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sanne.evaluate.node_classification import Prediction
 from sanne.graph.graph import Graph, IntArray
 from sanne_lab.baselines.interface import Classifier, Snapshot, System
+from sanne_lab.evaluate.node_classification import Prediction
 from sanne_lab.experiments.cells import Cell, Measured, cells_of
 from sanne_lab.experiments.data import DATASETS as DATASETS
 from sanne_lab.experiments.data import NUM_SPLITS, data_of

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from sanne.datasets import Splits
 from sanne.errors import InputError
-from sanne.evaluate.node_classification import Prediction, predict_arrays, score_split
+from sanne.evaluate.splits import Splits
 from sanne.graph.graph import Graph, IntArray
 from sanne.graph.split import hide_nodes
 from sanne_lab.baselines.interface import Classifier, Labelled, Snapshot, System
+from sanne_lab.evaluate.node_classification import Prediction, predict_arrays, score_split
 from sanne_lab.experiments.cells import Cell, Measured
 from sanne_lab.experiments.data import DATASETS, NUM_SPLITS, SETTINGS, FeaturesFrom, data_of
 

@@ -20,6 +20,8 @@ from sanne_lab.experiments import (
     table2,
     table3,
 )
+from sanne_lab.experiments.gone import GONE_RECIPES
+from sanne_lab.experiments.systems import walk_recipes
 from sanne_lab.experiments.table_formats import markdown
 
 NOTHING = "No results yet.\n"
@@ -60,6 +62,11 @@ def _table(table: Any, found: Sequence[Any]) -> str:
     return markdown(table.blocks(found), table.notes(found)) if found else NOTHING
 
 
+def _in_turn(recipe: str, recipes: list[str]) -> list[str]:
+    """Recipes to look for, the one that was asked for first; the first that has results is shown."""
+    return sorted(recipes, key=lambda name: name != recipe)
+
+
 def _table2(out: Path) -> str:
     rows, incomplete = table2.stored_rows(out)
     notes = [f"Not complete, and left out: {'; '.join(incomplete)}."] if incomplete else []
@@ -68,15 +75,15 @@ def _table2(out: Path) -> str:
 
 
 def _figure2(out: Path, recipe: str, folder: Path) -> str:
-    maps = figure2.load(figure2.make_cells(recipe), out)
-    if not maps:
-        return NOTHING
-    figure2.draw(maps, folder)
-    return "![The vectors of Cora, transductive and inductive side by side](figure2.png)\n"
+    for name in _in_turn(recipe, [*RECIPES, *GONE_RECIPES]):
+        if maps := figure2.load(figure2.make_cells(name), out):
+            figure2.draw(maps, folder)
+            return "![The vectors of Cora, transductive and inductive side by side](figure2.png)\n"
+    return NOTHING
 
 
 def _figure3(out: Path, recipe: str, folder: Path) -> str:
-    for name in dict.fromkeys((recipe, *RECIPES)):  # the one that was asked for, or else one that was run
+    for name in _in_turn(recipe, walk_recipes()):
         if found := figure3.load(figure3.make_cells(name), out):
             figure3.draw(name, found, folder)
             return "![Validation accuracy by number of layers, heads and walks](figure3.png)\n"
@@ -84,8 +91,9 @@ def _figure3(out: Path, recipe: str, folder: Path) -> str:
 
 
 def _spread(out: Path, recipe: str, folder: Path) -> str:
-    found = spread.load(out, recipe) or spread.load(out, "fast")
-    if not found:
-        return NOTHING
-    spread.draw(found, folder)
-    return f"![Accuracy of newcomers by quarters of spread and of uncertainty](spread.png)\n\n{_table(spread, found)}"
+    for name in _in_turn(recipe, [*RECIPES, *GONE_RECIPES]):
+        if found := spread.load(out, name):
+            spread.draw(found, folder)
+            picture = "![Accuracy of newcomers by quarters of uncertainty](spread.png)"
+            return f"{picture}\n\n{_table(spread, found)}"
+    return NOTHING

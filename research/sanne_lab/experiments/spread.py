@@ -1,4 +1,4 @@
-"""Does the spread mean anything? Accuracy of newcomers by quarters of spread, uncertainty and what is known anyway."""
+"""Does uncertainty mean anything? Accuracy of newcomers by quarters of it, and of what is known anyway."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sanne.draw.plot import INK, PALETTE, PAPER, SOFT_INK, matplotlib_figure
 from sanne_lab.experiments import newcomers
 from sanne_lab.experiments.confidence import accuracy_by_quarter, error_auc
+from sanne_lab.experiments.gone import shown
 from sanne_lab.experiments.newcomers import DATASETS, Newcomers, make_cells
 from sanne_lab.experiments.pictures import save_picture
 from sanne_lab.experiments.summaries import Column, figures_block, records
@@ -20,8 +21,13 @@ __all__ = ["DATASETS", "NAME", "SYSTEMS", "blocks", "draw", "load", "make_cells"
 NAME = "spread"
 SYSTEMS = ("sanne",)  # that of the recipe
 QUARTERS = ("1st quarter", "2nd quarter", "3rd quarter", "4th quarter")
-# What is taken as a sign of error, the larger the worse; the last one needs the labels of a classifier.
-MEASURES = ("spread", "uncertainty", "few neighbours", "classifier's uncertainty")
+# What is taken as a sign of error, the larger the worse, and what it is.
+MEASURES = {
+    "spread": "the standard error of a vector over its walks",
+    "uncertainty": "one minus the largest share that a clustering gives the node, mean over clusterings",
+    "few neighbours": "0, 1, 2 or 3 and more that were there before",
+    "classifier's uncertainty": "what the logistic regression says, which has seen labels",
+}
 
 
 def load(out: Path, recipe: str) -> list[list[Newcomers]]:
@@ -50,7 +56,9 @@ def blocks(found: Sequence[Sequence[Newcomers]]) -> list[Block]:
     tables = []
     for results in found:
         lines = [(measure, columns(results, measure)) for measure in signs(results[0])]
-        block = figures_block(f"{results[0].dataset.capitalize()}: {results[0].system}", "a sign of error", lines)
+        block = figures_block(
+            f"{results[0].dataset.capitalize()}: {shown(results[0].system)}", "a sign of error", lines
+        )
         tables.append(_without_ranks(block))
     return tables
 
@@ -72,10 +80,7 @@ def notes(found: Sequence[Sequence[Newcomers]]) -> list[str]:
         "Newcomers of the strict inductive setting, put in four quarters by a number that may tell which of them will "
         "be classified wrongly: accuracy in percent in each quarter, from the smallest number to the largest, and how "
         "well the number tells wrong from right (AUC times 100: 50 says nothing). Mean and deviation over "
-        f"{splits} splits. *spread*: the standard error of a vector over its walks. *uncertainty*: one minus the "
-        "largest share that a clustering gives the node, mean over clusterings. *few neighbours*: 0, 1, 2 or 3 and "
-        "more that were there before. *classifier's uncertainty*: what the logistic regression says, "
-        "which has seen labels."
+        f"{splits} splits. " + " ".join(f"*{name}*: {MEASURES[name]}." for name in signs(found[0][0]))
     ]
 
 
@@ -93,16 +98,15 @@ def rows(found: Sequence[Sequence[Newcomers]]) -> list[dict[str, Any]]:
 
 def draw(found: Sequence[Sequence[Newcomers]], folder: Path) -> list[Path]:
     """Draw spread.png and spread.svg: accuracy by quarters, a panel for each dataset."""
-    shown = [name for name in ("spread", "uncertainty") if name in signs(found[0][0])]
+    drawn = [name for name in ("spread", "uncertainty") if name in signs(found[0][0])]
     figure = matplotlib_figure()(figsize=(1.2 + 3.9 * len(found), 4.6), dpi=140, facecolor=PAPER)
     panels = figure.subplots(1, len(found), squeeze=False, sharey=True)[0]
     for axes, results in zip(panels, found, strict=True):
-        _draw_panel(axes, results, shown)
+        _draw_panel(axes, results, drawn)
     panels[0].set_ylabel("accuracy of newcomers, %", color=INK)
-    system, splits = found[0][0].system, max(len(results) for results in found)
-    figure.text(
-        0.02, 0.94, "Who is wrong: large spread, or large uncertainty?", fontsize=14, fontweight="bold", color=INK
-    )
+    system, splits = shown(found[0][0].system), max(len(results) for results in found)
+    title = f"Who is wrong? Accuracy by {' and by '.join(drawn)}"
+    figure.text(0.02, 0.94, title, fontsize=14, fontweight="bold", color=INK)
     facts = f"{system} · {splits} splits, strictly inductive · dotted: all newcomers"
     figure.text(0.02, 0.885, facts, fontsize=9.5, color=SOFT_INK)
     panels[-1].legend(frameon=False, fontsize=9, labelcolor=INK, loc="upper right")
@@ -110,15 +114,15 @@ def draw(found: Sequence[Sequence[Newcomers]], folder: Path) -> list[Path]:
     return save_picture(figure, folder, NAME)
 
 
-def _draw_panel(axes: Any, results: Sequence[Newcomers], shown: Sequence[str]) -> None:
+def _draw_panel(axes: Any, results: Sequence[Newcomers], drawn: Sequence[str]) -> None:
     places = np.arange(4)
     overall = float(np.mean([100 * one.correct.mean() for one in results]))
     axes.axhline(overall, color=SOFT_INK, lw=0.8, ls=":", zorder=0)
     signs_of_error: list[str] = []
-    for index, measure in enumerate(shown):
+    for index, measure in enumerate(drawn):
         (_, aucs), *quarters = columns(results, measure)
         means, deviations = zip(*((np.mean(values), np.std(values)) for _, values in quarters), strict=True)
-        shift = 0.38 * (index - (len(shown) - 1) / 2)
+        shift = 0.38 * (index - (len(drawn) - 1) / 2)
         axes.bar(
             places + shift, means, 0.36, yerr=deviations, color=PALETTE[index], ecolor=SOFT_INK,
             label=measure, error_kw={"lw": 0.9},

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from sanne_lab.experiments.data import SOURCES
+from sanne_lab.experiments.gone import shown
 from sanne_lab.experiments.table_formats import Block, Figure, Value
 
 Column = tuple[str, Sequence[float]]  # its name, and a value for each file
@@ -17,7 +18,7 @@ def figures_block(title: str, first: str, rows: Sequence[tuple[str, Sequence[Col
     means = [[round(float(np.mean(values)), 2) if len(values) else None for _, values in row] for _, row in rows]
     table: list[list[Value]] = []
     for (label, row), own in zip(rows, means, strict=True):
-        line: list[Value] = [label]
+        line: list[Value] = [shown(label)]
         for index, (_, values) in enumerate(row):
             mean = own[index]
             if mean is None:
@@ -62,7 +63,7 @@ def tried_words(found: Sequence[Sequence[dict[str, Any]]]) -> str:
         grid = int(results[0]["grid"])
         if grid > 1 and max(tried) > 1:
             share = f"{tried[0]}" if min(tried) == max(tried) else f"{min(tried)} to {max(tried)}"
-            words.append(f"{results[0]['system']} on {results[0]['dataset']} {share} of {grid}")
+            words.append(f"{shown(results[0]['system'])} on {results[0]['dataset']} {share} of {grid}")
     listed = "; ".join(words)
     return f"Candidates tried, chosen on validation: {listed}; else the first." if words else ""
 
@@ -75,7 +76,7 @@ def seconds_of(results: Sequence[dict[str, Any]]) -> list[float]:
 def seeds_words(found: Sequence[Sequence[dict[str, Any]]]) -> str:
     """How many seeds the figures come from; which systems have fewer."""
     most = max(len(results) for results in found)
-    fewer = [f"{r[0]['system']} on {r[0]['dataset']} has {len(r)}" for r in found if len(r) < most]
+    fewer = [f"{shown(r[0]['system'])} on {r[0]['dataset']} has {len(r)}" for r in found if len(r) < most]
     words = f"{most} seed{'s' if most > 1 else ''}"
     return f"{words} ({'; '.join(fewer)})" if fewer else words
 

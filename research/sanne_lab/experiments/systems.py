@@ -13,9 +13,10 @@ from sanne.features.cache import CachedFeatures
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.infer.embed import embed, embed_present
 from sanne.model.artifact import Artifact
+from sanne.model.hidden import HiddenModel
+from sanne.model.kinds import model_kind
 from sanne.train.fit import fit_model
 from sanne.train.loop import Run
-from sanne.vectors.vectors import Embedding
 from sanne_lab.baselines.cca_ssg import CCASSG
 from sanne_lab.baselines.ddrw import DDRW
 from sanne_lab.baselines.deepwalk import DeepWalk
@@ -35,6 +36,7 @@ from sanne_lab.baselines.sdne import SDNE
 from sanne_lab.baselines.skip_gram import SkipGram
 from sanne_lab.baselines.smoothed import Smoothed
 from sanne_lab.baselines.walk_mean import WalkMean
+from sanne_lab.experiments.gone import GONE_RECIPES, is_gone
 
 
 class _Baseline(Protocol):
@@ -85,8 +87,8 @@ PAPER_GRID: dict[str, tuple[Any, ...]] = {
 class SanneSystem:
     """SANNE under a recipe.
 
-    With the paper's objective every epoch is a candidate and validation chooses, as in the paper. The `distil`
-    objective does not overfit, so its last epoch is the only one.
+    If it is trained on walks, every epoch is a candidate and validation chooses, as in the paper. A model in closed
+    form is the only candidate of its settings.
     """
 
     def __init__(self, recipe: str, config: Config, *, progress: bool | None = None) -> None:
@@ -113,15 +115,13 @@ class SanneSystem:
         return settings
 
     def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
-        """Train; hand over the epochs that validation may choose from."""
-        every_epoch = self._config.objective.objective == "neighbours"
+        """Fit; hand over what validation may choose from."""
         features: CachedFeatures | None = None
 
         def on_epoch(artifact: Artifact, epoch: int) -> None:
             nonlocal features
             features = features or CachedFeatures(artifact.feature_map)
-            if every_epoch or epoch == self._config.train.epochs:
-                consider(_snapshot(replace(artifact, feature_map=features), graph, epoch))
+            consider(_snapshot(replace(artifact, feature_map=features), graph, epoch))
 
         artifact = fit_model(
             graph,
@@ -131,26 +131,43 @@ class SanneSystem:
             features_from=features_from,
             run=Run(progress=self._progress),
         )
+        if not is_trained(self._config):
+            consider(_snapshot(artifact, graph, 0))
         return float(artifact.record["seconds"])
 
 
 def _snapshot(artifact: Artifact, graph: Graph, epoch: int) -> Snapshot:
-    def read(larger: Graph, nodes: IntArray) -> Embedding:
-        return embed(artifact, larger, larger.node_ids[np.asarray(nodes)], progress=False)
+    def read(larger: Graph, nodes: IntArray) -> FloatArray:
+        return embed(artifact, larger, larger.node_ids[np.asarray(nodes)], progress=False).vectors
 
     def unsure(larger: Graph, nodes: IntArray) -> dict[str, FloatArray]:
-        found = read(larger, nodes)
-        uncertainty = artifact.model.uncertainty(found.vectors)
-        return {"spread": found.spread, **({} if uncertainty is None else {"uncertainty": uncertainty})}
+        uncertainty = artifact.model.uncertainty(read(larger, nodes))
+        return {"uncertainty": uncertainty} if np.isfinite(uncertainty).all() else {}
 
-    has_table = artifact.model.objective.sparse_table() is not None
     return Snapshot(
         epoch,
         present=lambda: embed_present(artifact, graph, progress=False).vectors,
-        new=lambda larger, nodes: read(larger, nodes).vectors,
+        new=read,
         unsure=unsure,
-        some_present=None if has_table else lambda nodes: read(graph, nodes).vectors,
+        some_present=(lambda nodes: read(graph, nodes)) if artifact.model.present_vectors() is None else None,
     )
+
+
+def is_trained(config: Config) -> bool:
+    """Whether a model is trained on walks; the others are in closed form."""
+    return model_kind(config) is not HiddenModel
+
+
+def walk_recipes() -> list[str]:
+    """Recipes that are or were trained on walks, those that are gone last."""
+    return [*(name for name, config in RECIPES.items() if is_trained(config)), *GONE_RECIPES]
+
+
+def require_walks(recipe: str) -> None:
+    """Refuse a recipe in closed form, for studies of the transformer of walks."""
+    if recipe in RECIPES and not is_trained(RECIPES[recipe]):
+        trained = ", ".join(name for name in walk_recipes() if name in RECIPES)
+        raise InputError(f"recipe {recipe!r} is in closed form, without layers, heads or walks: choose {trained}")
 
 
 def _differ(one: Any, other: Any) -> bool:
@@ -178,6 +195,8 @@ def make_grid(
     if name in _BASELINES:
         grid = _BASELINES[name].grid()
         return grid if attributes else [*_WITHOUT_ATTRIBUTES.get(name, []), *grid]
+    if is_gone(name):
+        raise InputError(f"{name} is no longer in the code: its records are kept, but it cannot be run again")
     recipe = name.removeprefix("sanne-")
     if not name.startswith("sanne-") or recipe not in RECIPES:
         raise InputError(f"unknown system {name!r}: choose from {', '.join(system_names())}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sanne.datasets import fetch_dataset, load_dataset
+from sanne.datasets.catalogue import fetch_dataset, load_dataset
 from sanne.errors import InputError
 from sanne_lab.experiments.data import DATASETS
 from sanne_lab.experiments.paper_figures import TABLE1

@@ -9,6 +9,7 @@ import numpy as np
 
 from sanne_lab.experiments.cells import Cell
 from sanne_lab.experiments.data import DATASETS, NUM_SPLITS, SETTINGS, FeaturesFrom
+from sanne_lab.experiments.gone import GONE_RECIPES, shown
 from sanne_lab.experiments.paper_figures import table2_figure
 from sanne_lab.experiments.pool import Plan, fill
 from sanne_lab.experiments.protocol import split_cell
@@ -22,6 +23,7 @@ NAME = "table2"
 # The paper's order; then the systems that it names, then ours.
 ORDER = (
     "deepwalk", "deepwalk-bow", "doc2vec", "ep-b", "sanne-paper", "sanne-fast", "sanne-best",
+    *(f"sanne-{recipe}" for recipe in GONE_RECIPES),
     "gcn", "gat", "planetoid",
     "node2vec", "line", "graphsage", "sdne", "ddrw",
     "smoothed", "walk-mean", "dgi", "cca-ssg", "graphmae",
@@ -218,7 +220,7 @@ def _accuracies(rows: Sequence[Row], setting: str) -> Block:
     datasets = [name for name in DATASETS if any(row.dataset == name for row in rows)]
     table: list[list[Value]] = []
     for name in sorted(dict.fromkeys(row.name for row in rows), key=_place):
-        line: list[Value] = [name]
+        line: list[Value] = [shown(name)]
         shares = []
         for dataset in datasets:
             row, rank = cells.get((name, dataset), (None, 0))
@@ -240,7 +242,7 @@ def _details(rows: Sequence[Row]) -> Block:
     )  # fmt: skip
     lines: list[list[Value]] = [
         [
-            row.name, row.dataset, row.setting, f"{row.validation:.2f}", f"{row.train_seconds:.1f}",
+            shown(row.name), row.dataset, row.setting, f"{row.validation:.2f}", f"{row.train_seconds:.1f}",
             str(row.trainings), row.share, row.splits_source, row.features_from, str(row.seed),
         ]
         for row in rows

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sanne.config import RECIPES
 from sanne_lab.experiments.cells import Cell
 from sanne_lab.experiments.data import DATASETS, SETTINGS
+from sanne_lab.experiments.gone import shown
 from sanne_lab.experiments.paper_figures import TABLE3
 from sanne_lab.experiments.protocol import split_cell
 from sanne_lab.experiments.significance import paired_t_test
+from sanne_lab.experiments.systems import require_walks, walk_recipes
 from sanne_lab.experiments.table_formats import Block, Figure, Value
 from sanne_lab.experiments.validation import Validation, splits_text, validated
 
@@ -52,7 +53,8 @@ def make_cells(
     seed: int = 0,
     changes: dict[str, Any] | None = None,
 ) -> list[Cell]:
-    """A cell for every dataset, setting and variant."""
+    """A cell for every dataset, setting and variant of a recipe that is trained on walks."""
+    require_walks(recipe)
     return [
         split_cell(
             NAME, _label(recipe, variant), f"sanne-{recipe}", dataset, setting,
@@ -85,8 +87,8 @@ def ablations(
 
 
 def load(out: Path) -> list[Ablation]:
-    """What the files hold about every recipe."""
-    return [one for recipe in RECIPES for one in ablations(recipe, out)]
+    """What the files hold about every recipe that is or was trained on walks."""
+    return [one for recipe in walk_recipes() for one in ablations(recipe, out)]
 
 
 def blocks(found: Sequence[Ablation]) -> list[Block]:
@@ -96,7 +98,7 @@ def blocks(found: Sequence[Ablation]) -> list[Block]:
         for setting in SETTINGS:
             part = [one for one in found if (one.recipe, one.figures.setting) == (recipe, setting)]
             if part:
-                tables.append(_block(part, f"sanne-{recipe}, {setting}", setting == "transductive"))
+                tables.append(_block(part, f"{shown(f'sanne-{recipe}')}: {setting}", setting == "transductive"))
     return tables
 
 

@@ -1,14 +1,13 @@
 """The search's memory: one JSON line per epoch of a training, appended whole or not at all."""
 
-import fcntl
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from sanne.errors import InputError
+from sanne_lab.experiments.records import append_record
 from sanne_lab.paper.grid import Candidate, Cell
 
 
@@ -51,20 +50,9 @@ def records_path(folder: Path, cell: Cell) -> Path:
 
 
 def append(folder: Path, epoch: Epoch) -> None:
-    """Add an epoch to its cell's file, in one write under a lock; a line that a crash cut short is closed first."""
+    """Add an epoch to its cell's file."""
     path = records_path(folder, epoch.candidate.cell)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    line = json.dumps(epoch.to_dict(), sort_keys=True).encode() + b"\n"
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        size = os.fstat(descriptor).st_size
-        if size and os.pread(descriptor, 1, size - 1) != b"\n":
-            line = b"\n" + line
-        os.write(descriptor, line)
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    append_record(path.parent, path.stem, epoch.to_dict())
 
 
 def read(folder: Path, cell: Cell) -> list[Epoch]:

@@ -1,6 +1,7 @@
 """Run systems over the suite to choose settings, resuming where it stopped, and print one table with mean ranks.
 
-python -m sanne_lab.suite.run --systems own smoothed recipe --graphs cora texas
+python -m sanne_lab.suite.run --systems own smoothed sanne --graphs cora texas
+python -m sanne_lab.suite.run --systems sanne --setting dim=128 --setting hidden_splits=1
 python -m sanne_lab.suite.run --table
 """
 
@@ -9,11 +10,15 @@ import json
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
-from sanne_lab.suite import baselines, graphs, recipe, score, splits
+from sanne.cli.options import parse_settings
+from sanne.config import recipe_config
+from sanne.errors import InputError
+from sanne_lab.suite import baselines, graphs, product, recipe, score, splits
 from sanne_lab.suite.graphs import Floats, SuiteGraph, cache_folder
 from sanne_lab.suite.splits import Split
 from sanne_lab.suite.view import View, view
@@ -30,7 +35,25 @@ NUMBERS = {
 }
 TRIALS = 2  # random tenths that are hidden
 SYSTEMS = baselines.SYSTEMS | {"recipe": recipe.embed}
+PRODUCT = {"sanne": "best", "sanne-fast": "fast"}  # systems that are the product, and their recipes
 CLOSED_FORMS = ("own", "smoothed", "hops", "hops_smoothed")
+
+
+def choose(names: list[str], settings: list[str]) -> dict[str, Callable[[View], Floats]]:
+    """Systems by the names of their rows; `settings` change those of the product, and are part of its name."""
+    changes = parse_settings(settings) or {}
+    if changes and not set(names) & set(PRODUCT):
+        raise InputError(f"--setting changes the product: choose one of {', '.join(PRODUCT)}")
+    found: dict[str, Callable[[View], Floats]] = {}
+    for name in names:
+        if name in PRODUCT:
+            recipe_config(PRODUCT[name]).replace(**changes)  # refuses what is unknown before anything runs
+            found[" ".join([name, *settings])] = partial(product.embed, recipe=PRODUCT[name], settings=changes)
+        elif name in SYSTEMS:
+            found[name] = SYSTEMS[name]
+        else:
+            raise InputError(f"no system {name!r} in the suite: choose from {', '.join([*PRODUCT, *SYSTEMS])}")
+    return found
 
 
 def numbers(graph: SuiteGraph) -> range:
@@ -119,19 +142,21 @@ def table(path: Path, systems: list[str] | None = None) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--systems", nargs="*", default=list(SYSTEMS))
+    parser.add_argument("--systems", nargs="*", default=[*PRODUCT, *SYSTEMS])
     parser.add_argument("--graphs", nargs="*", default=list(graphs.LOADERS))
     parser.add_argument("--settings", nargs="*", default=["present", "newcomers"])
+    parser.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE", help="of the systems sanne")
     parser.add_argument("--out", type=Path, default=cache_folder() / "choice.jsonl")
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
     if options.table:
         print(table(options.out))
         return
+    systems = choose(options.systems, options.setting)
     for graph_name in options.graphs:
         graph = graphs.load(graph_name)
-        for name in options.systems:
-            run(graph, name, SYSTEMS[name], tuple(options.settings), options.out)
+        for name, system in systems.items():
+            run(graph, name, system, tuple(options.settings), options.out)
             print(graph_name, name, flush=True)
 
 

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from sanne.cli.options import Directed, Features, Json, Label, NodeTable, Text, seconds_since, show
-from sanne.graph.folder.limits import BuildLimits
 
 
 def build(
@@ -18,18 +17,15 @@ def build(
     features: Features = None,
     label: Label = None,
     directed: Directed = False,
-    memory: Annotated[
-        str, typer.Option(help="Memory limit, such as 4GB or 1.5GiB.")
-    ] = f"{BuildLimits().memory / 2**30:g}GiB",
+    memory: Annotated[str, typer.Option(help="Memory limit, such as 4GB or 1.5GiB.")] = "4GiB",
     as_json: Json = False,
 ) -> None:
     """Turn edge files of any size into a graph folder that every command reads without loading it into memory."""
-    from sanne.graph.folder.build import build_graph, parse_size
+    from sanne.graph.folder.build import build_graph
 
-    config = BuildLimits(memory=parse_size(memory))
     started = time.perf_counter()
     graph = build_graph(
-        edges, out, node_table=node_table, text=text, features=features, label=label, directed=directed, config=config
+        edges, out, node_table=node_table, text=text, features=features, label=label, directed=directed, memory=memory
     )
     result = {
         "graph": str(out),

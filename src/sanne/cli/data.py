@@ -12,18 +12,19 @@ data_app = typer.Typer(help="List public datasets, or download one.", no_args_is
 @data_app.command("list")
 def data_list(as_json: Json = False) -> None:
     """List the datasets that can be used by name."""
-    from sanne.datasets import CATALOG
+    from sanne.datasets.catalogue import catalog
 
+    found = [{"name": dataset.name, "description": dataset.description} for dataset in catalog().values()]
     if as_json:
-        print_json({"datasets": [{"name": d.name, "description": d.description} for d in CATALOG.values()]})
+        print_json({"datasets": found})
         return
-    print_table(("name", "description"), [(dataset.name, dataset.description) for dataset in CATALOG.values()])
+    print_table(("name", "description"), [tuple(one.values()) for one in found])
 
 
 @data_app.command("get")
 def data_get(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: Json = False) -> None:
     """Find or download a dataset, verify it, and print where it is."""
-    from sanne.datasets import fetch_dataset, load_dataset
+    from sanne.datasets.catalogue import fetch_dataset, load_dataset
 
     place = fetch_dataset(name)
     graph = load_dataset(name)

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -75,6 +75,8 @@ def _embed_here(
     artifact: Any, origin: "ModelSource", nodes: Path | None, out: Path | None, explain: int
 ) -> dict[str, Any]:
     """Write the vectors part by part, or without `out` estimate what that would take."""
+    import numpy as np
+
     from sanne.device import peak_memory
     from sanne.infer.embed import embed_parts
     from sanne.source import read_node_list
@@ -88,37 +90,24 @@ def _embed_here(
 
         return estimate_embedding(artifact, graph, count).to_dict()
     started = time.perf_counter()
-    spread = _MeanSpread()
-    parts = embed_parts(artifact, graph, wanted, explain=explain)
-    write_parts(out, spread.over(parts), count, artifact.model.vector_dim)
+    uncertainties: list[Any] = []
+
+    def watched() -> "Iterator[Embedding]":
+        for part in embed_parts(artifact, graph, wanted, explain=explain):
+            uncertainties.append(part.uncertainty[np.isfinite(part.uncertainty)])
+            yield part
+            raise_if_interrupted()  # an interrupt that a library lost
+
+    write_parts(out, watched(), count, artifact.model.vector_dim)
+    known = np.concatenate(uncertainties)
     return {
         "vectors": str(out),
         "nodes": count,
         "dim": artifact.model.vector_dim,
         "seconds": seconds_since(started),
         "peak_bytes": peak_memory(),
-        "mean_spread": spread.mean,
+        "mean_uncertainty": round(float(known.mean(dtype=np.float64)), 5) if len(known) else None,
     }
-
-
-class _MeanSpread:
-    """The mean spread of vectors that pass by; an interrupt that a library lost ends the passing."""
-
-    def __init__(self) -> None:
-        self._total, self._count = 0.0, 0
-
-    def over(self, parts: "Iterable[Embedding]") -> "Iterator[Embedding]":
-        import numpy as np
-
-        for part in parts:
-            self._total += float(np.nansum(part.spread, dtype="float64"))
-            self._count += int(np.isfinite(part.spread).sum())
-            yield part
-            raise_if_interrupted()
-
-    @property
-    def mean(self) -> float | None:
-        return round(self._total / self._count, 5) if self._count else None
 
 
 def _embed_with_ray(

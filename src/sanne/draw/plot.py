@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.draw.reduce import FEWEST, PrincipalAxes, first_two, tsne_package, tsne_points
-from sanne.errors import InputError, MissingExtraError
+from sanne.errors import InputError, MissingExtraError, import_extra
 from sanne.evaluate.labels import has_label
 from sanne.files.atomic import check_target, replaced_file
 
@@ -172,19 +172,11 @@ def _class_colours(count: int) -> list[str]:
 
 def matplotlib_figure() -> Any:
     """The class of matplotlib's pictures, if it is installed."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtraError("matplotlib", "plot", "a picture of the map") from None
-    return Figure
+    return import_extra("matplotlib.figure", "plot", "a picture of the map", "matplotlib").Figure
 
 
 def _plotly() -> Any:
-    try:
-        import plotly.graph_objects
-    except ImportError:
-        raise MissingExtraError("plotly", "plot", "an interactive map") from None
-    return plotly.graph_objects
+    return import_extra("plotly.graph_objects", "plot", "an interactive map", "plotly")
 
 
 def _draw_picture(picture: _Map, path: Path) -> None:

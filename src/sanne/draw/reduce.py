@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from sanne.errors import MissingExtraError
+from sanne.errors import import_extra
 from sanne.seeds import derived_seed
 from sanne.vectors.normalise import unit
 
@@ -75,8 +75,4 @@ def tsne_points(reduced: Floats, seed: int, progress: Callable[[float], None] | 
 
 def tsne_package() -> Any:
     """The openTSNE package, if it is installed."""
-    try:
-        import openTSNE
-    except ImportError:
-        raise MissingExtraError("openTSNE", "plot", "a t-SNE map") from None
-    return openTSNE
+    return import_extra("openTSNE", "plot", "a t-SNE map")

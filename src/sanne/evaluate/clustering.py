@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from sanne.errors import InputError
 from sanne.evaluate.labels import has_label
-from sanne.evaluate.logistic import calm_threads
+from sanne.evaluate.threads import calm_threads
 from sanne.seeds import derived_seed
 from sanne.vectors.normalise import unit
 

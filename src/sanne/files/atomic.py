@@ -17,10 +17,7 @@ from sanne.files.locks import is_open_as, take_lock
 
 Content = TypeVar("Content")
 
-_NEW, _OLD = (
-    "new",
-    "old",
-)  # in a scratch folder: the new folder; the one it replaces, if that takes two steps
+_NEW, _OLD = "new", "old"  # in a scratch folder: the new folder; the one it replaces, if that takes two steps
 _NUMPY_SHORT_WRITE = re.compile(r"\d+ requested and \d+ written")  # all that np.save says
 _TRIES = 20  # to read a folder that others replace
 _NO_ROOM = {  # why nothing more can be written, and what to do
@@ -228,8 +225,8 @@ def _flush_tree(folder: Path) -> None:
         _flush_folder(Path(root))
 
 
-def _flush(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDWR)
+def _flush(path: Path, how: int = os.O_RDWR) -> None:
+    descriptor = os.open(path, how)
     try:
         os.fsync(descriptor)
     finally:
@@ -239,8 +236,4 @@ def _flush(path: Path) -> None:
 def _flush_folder(path: Path) -> None:
     """Make renames inside a folder durable, on systems that can."""
     with contextlib.suppress(OSError):
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        _flush(path, os.O_RDONLY)

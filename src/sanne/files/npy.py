@@ -1,6 +1,7 @@
 """Map .npy files, whatever they claim to hold, and write them a few rows at a time."""
 
 import tokenize
+from abc import ABC, abstractmethod
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -33,7 +34,22 @@ def map_npy(path: str | Path) -> npt.NDArray[Any]:
     return array
 
 
-class NpyWriter:
+class Writer(ABC):
+    """Something that is complete once it is closed, which `with` does."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class NpyWriter(Writer):
     """Appends rows to a new .npy file; `tail` is the shape of one row. The file is complete once closed.
 
     >>> with NpyWriter("vectors.npy", np.float32, (128,)) as file:
@@ -71,11 +87,3 @@ class NpyWriter:
             "shape": (self.rows, *self.tail),
         }
         np.lib.format.write_array_header_1_0(self._file, header)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

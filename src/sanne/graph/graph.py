@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from sanne.errors import InputError, UnknownNodeError
-from sanne.graph.ids import refuse_control_character
+from sanne.graph.ids import plain_ids, refuse_control_character
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
@@ -44,6 +44,14 @@ class Adjacency:
         for array in (self.indptr, self.indices, self.weights):
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False  # graphs keep theirs and hand it to many readers
+
+    @classmethod
+    def from_scipy(cls, matrix: Any, *, weighted: bool) -> Self:
+        """The arcs of a square sparse matrix, neighbours in ascending order."""
+        rows = matrix.tocsr()
+        rows.sort_indices()
+        weights = rows.data.astype(np.float32) if weighted else None
+        return cls(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), weights)
 
     @property
     def num_nodes(self) -> int:
@@ -89,14 +97,10 @@ class Graph:
         for array in (self.indptr, self.indices, self.weights, self.node_ids):
             if isinstance(array, np.ndarray):
                 array.flags.writeable = False
-        object.__setattr__(self, "_counting", self.checked_ids == "counting")
-        if self.checked_ids == "no":
+        if self.checked_ids == "no" and not self.ids_count_up:
             self._check_ids(n)
 
     def _check_ids(self, n: int) -> None:
-        if self.has_integer_ids and np.array_equal(self.node_ids, np.arange(n)):
-            object.__setattr__(self, "_counting", True)
-            return
         try:
             ids = pa.array(self.node_ids)
         except UnicodeEncodeError as error:
@@ -148,13 +152,11 @@ class Graph:
         matrix = sp.coo_matrix((data, (source.astype(np.int32), target.astype(np.int32))), shape=(n, n)).tocsr()
         if not directed:
             # The same edge listed once in each direction is one edge, so take the larger, not the sum.
-            matrix = matrix.maximum(matrix.T).tocsr()
-        matrix.sort_indices()
+            matrix = matrix.maximum(matrix.T)
+        arcs = Adjacency.from_scipy(matrix, weighted=value is not None)
         return cls(
-            indptr=matrix.indptr.astype(np.int64),
-            indices=matrix.indices.astype(np.int32),
-            weights=None if value is None else matrix.data.astype(np.float32),
-            node_ids=_plain_ids(ids),
+            *(arcs.indptr, arcs.indices, arcs.weights),
+            node_ids=plain_ids(ids),
             directed=directed,
             features=features,
             texts=texts,
@@ -174,10 +176,12 @@ class Graph:
     def has_integer_ids(self) -> bool:
         return bool(self.node_ids.dtype.kind == "i")
 
-    @property
+    @cached_property
     def ids_count_up(self) -> bool:
         """Whether the node ids are the indices 0..n-1 themselves."""
-        return bool(self.__dict__["_counting"])
+        if self.checked_ids != "no":
+            return self.checked_ids == "counting"
+        return self.has_integer_ids and np.array_equal(self.node_ids, np.arange(self.num_nodes))
 
     def adjacency(self, direction: Direction = "both") -> Adjacency:
         """The arcs to walk on: along them, against them, or both ways."""
@@ -189,17 +193,15 @@ class Graph:
 
     @cached_property
     def _against(self) -> Adjacency:
-        return self._as_adjacency(Adjacency(self.indptr, self.indices, self.weights).to_scipy().T.tocsr())
+        return Adjacency.from_scipy(self._arcs().T, weighted=self.weights is not None)
 
     @cached_property
     def _both_ways(self) -> Adjacency:
-        arcs = Adjacency(self.indptr, self.indices, self.weights).to_scipy()
-        return self._as_adjacency((arcs + arcs.T).tocsr())
+        arcs = self._arcs()
+        return Adjacency.from_scipy(arcs + arcs.T, weighted=self.weights is not None)
 
-    def _as_adjacency(self, matrix: Any) -> Adjacency:
-        matrix.sort_indices()
-        weights = None if self.weights is None else matrix.data.astype(np.float32)
-        return Adjacency(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int32), weights)
+    def _arcs(self) -> Any:
+        return Adjacency(self.indptr, self.indices, self.weights).to_scipy()
 
     def nodes_of(self, ids: Iterable[Any]) -> IntArray:
         """The indices of node ids; numbers written as text find integer ids.
@@ -244,16 +246,14 @@ class Graph:
         """The graph of some nodes (indices, or a mask) and the edges among them, in the order of `nodes`."""
         chosen = np.asarray(nodes)
         chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
-        arcs = self.adjacency("along").to_scipy()[chosen][:, chosen].tocsr()
-        arcs.sort_indices()
+        matrix = self.adjacency("along").to_scipy()[chosen][:, chosen]
+        arcs = Adjacency.from_scipy(matrix, weighted=self.weights is not None)
 
         def pick(value: Any) -> Any:
             return None if value is None else value[chosen]
 
         return type(self)(
-            indptr=arcs.indptr.astype(np.int64),
-            indices=arcs.indices.astype(np.int32),
-            weights=None if self.weights is None else arcs.data.astype(np.float32),
+            *(arcs.indptr, arcs.indices, arcs.weights),
             node_ids=self.node_ids[chosen],
             directed=self.directed,
             features=pick(self.features),
@@ -270,17 +270,6 @@ class Graph:
         if self.features is not None:
             parts.append(f"{self.features.shape[1]} features")
         return f"Graph({', '.join(parts)})"
-
-
-def _plain_ids(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A copy of the ids as int64 if all are integers, else as str objects."""
-    if ids.dtype.kind == "O" and all(isinstance(item, int | np.integer) for item in ids):
-        ids = np.array(ids.tolist())
-    if ids.dtype.kind in "iu":
-        if ids.dtype.kind == "u" and len(ids) and ids.max() > np.iinfo(np.int64).max:
-            return ids.astype(str).astype(object)
-        return ids.astype(np.int64)
-    return np.array([str(item) for item in ids.tolist()], dtype=object)
 
 
 def _integer_or_none(item: Any) -> int | None:

@@ -1,8 +1,8 @@
 """Turn columns of node ids into indices: clean, number and match ids without a loop per edge."""
 
+import contextlib
 import re
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,56 +15,112 @@ from sanne.errors import InputError
 
 IntArray = npt.NDArray[np.int64]
 CANONICAL_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"  # as int() prints it: not 007, +7 or 1e3
+IDS_AT_ONCE = 1_000_000
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # Unicode's category Cc, and halves of surrogate pairs
+_BYTES_A_NUMBER = 16  # of a range that is counted: a byte to mark it, 4 for the node, 8 for the id
+_SPARSEST = 8  # numbers of a range for each id, where counting is still faster than hashing
 
 
 @dataclass(frozen=True)
 class Ids:
-    """Distinct ids, and for every row of the column the position of its id (-1: no id)."""
+    """Distinct ids, and for every row of the columns the position of its id (-1: no id)."""
 
     distinct: pa.Array  # int64 or string; of a single column, in order of first appearance
     rows: IntArray
 
-    def to_numpy(self) -> npt.NDArray[Any]:
-        """The distinct ids as a graph keeps them: int64, or str objects."""
-        return id_array(self.distinct)
 
-
-def encode_ids(columns: list[pa.ChunkedArray], *, infer: bool) -> Ids:
-    """Number the ids of one or more columns together, one column after the other.
+def clean_ids(column: pa.ChunkedArray, *, infer: bool) -> pa.ChunkedArray:
+    """A column of ids as int64 or string; null where there is none.
 
     Blanks around an id are cut off, and an empty id counts as none. With `infer` (text files) the ids
     become integers if every one is written as an integer would be; one `007` keeps them all as text.
     """
-    columns = [_plain(column) for column in columns]
-    if infer and all(pa.types.is_string(column.type) for column in columns):
-        columns = _as_integers(columns) or columns
-    if len({column.type for column in columns}) > 1:
-        columns = [column.cast(pa.string()) for column in columns]
-    if len(columns) > 1 and (counted := _encode_by_counting(columns)) is not None:
-        return counted
-    with ThreadPoolExecutor(len(columns)) as pool:  # pyarrow leaves the interpreter free while it works
-        parts = list(pool.map(_encode_column, columns))
-    distinct, rows = _joined(parts)
-    if pa.types.is_string(distinct.type):
-        distinct, rows = _trimmed(distinct, rows)
-        if infer and len(distinct) and pc.all(pc.match_substring_regex(distinct, CANONICAL_INTEGER)).as_py():
-            distinct = distinct.cast(pa.int64())
-    return Ids(distinct, rows)
-
-
-def clean_ids(column: pa.ChunkedArray, *, infer: bool) -> pa.ChunkedArray:
-    """One block of a longer id column as int64 or string, under the rules of `encode_ids`; null where there is none."""
     column = _plain(column)
     if not pa.types.is_string(column.type):
         return column
-    if infer and (integers := _as_integers([column])) is not None:
-        return integers[0]
-    column = pc.utf8_trim_whitespace(column)
-    column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
-    if infer and pc.all(pc.match_substring_regex(column, CANONICAL_INTEGER)).as_py():
-        return column.cast(pa.int64())
-    return column
+    if infer and (integers := _as_integers(column)) is not None:
+        return integers
+    trimmed = pc.utf8_trim_whitespace(column)
+    trimmed = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
+    if not infer or trimmed.equals(column):
+        return trimmed
+    integers = _as_integers(trimmed)
+    return trimmed if integers is None else integers
+
+
+def number_ids(columns: list[pa.ChunkedArray]) -> Ids:
+    """Number the ids of one or more clean columns together, one column after the other."""
+    if len({column.type for column in columns}) > 1:
+        columns = [column.cast(pa.string()) for column in columns]
+    joined = pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
+    if len(columns) > 1 and pa.types.is_integer(joined.type) and not joined.null_count:
+        with contextlib.suppress(TooFarApartError):
+            counted = CountedIds([joined], _SPARSEST * _BYTES_A_NUMBER * len(joined))
+            return Ids(pa.concat_arrays([pa.array([], pa.int64()), *counted.ids()]), counted.codes(joined))
+    encoded = joined.dictionary_encode()
+    if encoded.num_chunks == 0:
+        return Ids(pa.array([], joined.type), np.empty(0, np.int64))
+    if len({len(chunk.dictionary) for chunk in encoded.chunks}) > 1:
+        encoded = encoded.unify_dictionaries()
+    rows = np.concatenate([chunk.indices.fill_null(-1).to_numpy() for chunk in encoded.chunks])
+    return Ids(encoded.chunk(0).dictionary, rows.astype(np.int64))
+
+
+class TooFarApartError(Exception):
+    """Integers too far apart to be numbered by counting in the memory allowed."""
+
+
+class CountedIds:
+    """Integers from a range small enough for a table with a place for each number in it.
+
+    The ids are sorted, or with `in_order` (a node table) in the order given; then all must differ. `limit` bounds
+    the bytes used.
+    """
+
+    def __init__(self, columns: Iterable[pa.ChunkedArray], limit: int, *, in_order: bool = False) -> None:
+        most = limit // (2 * _BYTES_A_NUMBER if in_order else _BYTES_A_NUMBER)  # three copies of the ids for a moment
+        occurs = np.zeros(2 * most, bool)  # a page that nobody touches takes no memory
+        order, base, low, high = [], 0, 0, -1
+        for column in columns:
+            values = column.to_numpy()
+            if len(values) == 0:
+                continue
+            first, last = int(values.min()), int(values.max())
+            if high < low:
+                low, high, base = first, last, max(first - most, -(2**63))
+            low, high = min(low, first), max(high, last)
+            if high - low >= most or low < base:
+                raise TooFarApartError
+            occurs[values - base] = True
+            if in_order:
+                order.append(values)
+        self._low = low
+        self._present = np.flatnonzero(occurs[low - base : high - base + 1])
+        if in_order:
+            listed = np.concatenate(order)
+            if len(listed) > len(self._present):
+                found, counts = np.unique(listed, return_counts=True)
+                raise repeated(int(found[counts > 1][0]))
+            self._present = listed - low
+        self.count = len(self._present)
+        self._node = np.full(high - low + 1, -1, np.int32)
+        self._node[self._present] = np.arange(self.count, dtype=np.int32)
+
+    def ids(self) -> Iterator[pa.Array]:
+        """All ids in the order of their nodes, some at a time."""
+        for first in range(0, self.count, IDS_AT_ONCE):
+            yield pa.array(self._present[first : first + IDS_AT_ONCE] + self._low)
+
+    def codes(self, ids: pa.ChunkedArray) -> IntArray:
+        """The nodes of some ids, -1 where there is none."""
+        values = ids.to_numpy() - self._low
+        inside = (values >= 0) & (values < len(self._node))
+        return np.where(inside, self._node[np.where(inside, values, 0)], -1).astype(np.int64)
+
+
+def repeated(node_id: Any) -> InputError:
+    """The error for an id that stands in two rows of a node table."""
+    return InputError(f"id {node_id!r} stands more than once in the node table; keep one row per node")
 
 
 def match_ids(wanted: pa.Array, known: pa.Array) -> IntArray:
@@ -89,18 +145,21 @@ def id_array(ids: pa.Array) -> npt.NDArray[Any]:
     return array if array.dtype.kind == "i" else array.astype(object)
 
 
+def plain_ids(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A copy of the ids as int64 if all are integers, else as str objects."""
+    if ids.dtype.kind == "O" and all(isinstance(item, int | np.integer) for item in ids):
+        ids = np.array(ids.tolist())
+    if ids.dtype.kind in "iu":
+        if ids.dtype.kind == "u" and len(ids) and ids.max() > np.iinfo(np.int64).max:
+            return ids.astype(str).astype(object)
+        return ids.astype(np.int64)
+    return np.array([str(item) for item in ids.tolist()], dtype=object)
+
+
 def control_character(text: str) -> str | None:
     """The first control character of an id, or None."""
     found = _CONTROL.search(text)
     return None if found is None else found.group()
-
-
-def row_with_control_character(ids: pa.Array | pa.ChunkedArray) -> int | None:
-    """The first row of a column of ids that has a control character, or None."""
-    if not len(ids) or pa.types.is_integer(ids.type) or pa.types.is_null(ids.type):
-        return None
-    row: int = pc.index(pc.match_substring_regex(ids, r"\p{Cc}"), True).as_py()
-    return None if row < 0 else row
 
 
 def refuse_control_characters(ids: Ids, place: Callable[[int], str]) -> None:
@@ -110,7 +169,10 @@ def refuse_control_characters(ids: Ids, place: Callable[[int], str]) -> None:
 
 def refuse_control_character(column: pa.Array | pa.ChunkedArray, place: Callable[[int], str]) -> None:
     """The same for a plain column of ids."""
-    if (row := row_with_control_character(column)) is not None:
+    if not len(column) or pa.types.is_integer(column.type) or pa.types.is_null(column.type):
+        return
+    row: int = pc.index(pc.match_substring_regex(column, r"\p{Cc}"), True).as_py()
+    if row >= 0:
         node_id = column[row].as_py()
         character = ord(control_character(node_id) or "")
         raise InputError(
@@ -147,67 +209,10 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.string())
 
 
-def _as_integers(columns: list[pa.ChunkedArray]) -> list[pa.ChunkedArray] | None:
+def _as_integers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
     """Text as int64, if every value is the very text that its integer would give."""
-    integers = []
-    for column in columns:
-        try:
-            numbers = column.cast(pa.int64())
-        except pa.ArrowInvalid:
-            return None
-        if not numbers.cast(pa.string()).equals(column):
-            return None
-        integers.append(numbers)
-    return integers
-
-
-def _encode_by_counting(columns: list[pa.ChunkedArray]) -> Ids | None:
-    """Integers that lie close together: mark those that occur and count, several times faster than hashing."""
-    if any(not pa.types.is_integer(column.type) or column.null_count for column in columns):
+    try:
+        numbers = column.cast(pa.int64())
+    except pa.ArrowInvalid:
         return None
-    values = np.concatenate([column.to_numpy() for column in columns])
-    if len(values) == 0:
-        return None
-    low, high = int(values.min()), int(values.max())
-    if high - low > 8 * len(values):
-        return None
-    values -= low
-    occurs = np.zeros(high - low + 1, bool)
-    occurs[values] = True
-    position = np.cumsum(occurs, dtype=np.int64) - 1
-    return Ids(pa.array(np.flatnonzero(occurs) + low), position[values])
-
-
-def _encode_column(column: pa.ChunkedArray) -> tuple[pa.Array, IntArray]:
-    """The distinct values of one column in order of appearance, and each row's position among them."""
-    encoded = column.dictionary_encode()
-    if encoded.num_chunks == 0:
-        return pa.array([], column.type), np.empty(0, np.int64)
-    if len({len(chunk.dictionary) for chunk in encoded.chunks}) > 1:
-        encoded = encoded.unify_dictionaries()
-    rows = np.concatenate([chunk.indices.fill_null(-1).to_numpy() for chunk in encoded.chunks])
-    return encoded.chunk(0).dictionary, rows.astype(np.int64)
-
-
-def _joined(parts: list[tuple[pa.Array, IntArray]]) -> tuple[pa.Array, IntArray]:
-    """The distinct values of several columns together."""
-    if len(parts) == 1:
-        return parts[0]
-    joined = pa.concat_arrays([distinct for distinct, _ in parts]).dictionary_encode()
-    code = joined.indices.to_numpy().astype(np.int64)
-    rows, start = [], 0
-    for distinct, part in parts:
-        rows.append(np.append(code[start : start + len(distinct)], -1)[part])
-        start += len(distinct)
-    return joined.dictionary, np.concatenate(rows)
-
-
-def _trimmed(distinct: pa.Array, rows: IntArray) -> tuple[pa.Array, IntArray]:
-    """Cut blanks off; ids that become equal are joined, empty ones become -1."""
-    trimmed = pc.utf8_trim_whitespace(distinct)
-    if trimmed.equals(distinct) and pc.index(distinct, "").as_py() < 0:
-        return distinct, rows
-    trimmed = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
-    joined = trimmed.dictionary_encode()
-    code = np.append(joined.indices.fill_null(-1).to_numpy().astype(np.int64), -1)
-    return joined.dictionary, code[rows]
+    return numbers if numbers.cast(pa.string()).equals(column) else None

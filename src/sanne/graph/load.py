@@ -7,24 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import scipy.sparse as sp
 
-from sanne.datasets import dataset_names, load_dataset
+from sanne.datasets.catalogue import BENCHMARKS, dataset_names, load_dataset
 from sanne.errors import InputError
 from sanne.graph.folder.store import is_graph_folder, open_graph
 from sanne.graph.graph import Graph
-from sanne.graph.readers.arrays import read_arrays
+from sanne.graph.readers.arrays import edge_table, read_arrays
 from sanne.graph.readers.edge_list import read_edge_list
-from sanne.graph.readers.linqs import read_linqs
 from sanne.graph.readers.networkx import read_networkx
 from sanne.graph.readers.node_data import as_features, as_texts
-from sanne.graph.readers.npz import read_npz
-from sanne.graph.readers.planetoid import read_planetoid
 from sanne.graph.readers.pyg import read_pyg
 from sanne.graph.readers.scipy_sparse import read_scipy
 from sanne.graph.readers.tables import DELIMITED, PARQUET, read_tables
 from sanne.graph.readers.typed_tables import is_table
+from sanne.research import WHERE
 
 EDGE_LISTS = (".txt", ".edgelist", ".edges")
 
@@ -64,10 +61,9 @@ def load_graph(
     """The graph of a dataset name, a file, a folder or an object in memory.
 
     Args:
-        source: `"cora"`; an edge file (.csv, .tsv, .parquet, .txt, .npz); a folder with edges.* and nodes.*, or
-            with LINQS or Planetoid files, or a graph folder that `sanne build` wrote; a pandas DataFrame or pyarrow
-            Table of edges; an (m, 2) array or a tuple (sources, targets); a scipy sparse matrix; a networkx graph;
-            a PyG Data object.
+        source: `"cora"`; an edge file (.csv, .tsv, .parquet, .txt); a folder with edges.* and nodes.*, or a graph
+            folder that `sanne build` wrote; a pandas DataFrame or pyarrow Table of edges; an (m, 2) array or a tuple
+            (sources, targets); a scipy sparse matrix; a networkx graph; a PyG Data object.
         node_table: path or table with the column `id`; its rows are the nodes, in that order.
         text: the column (networkx: node attribute) with documents, or several; or one text per node.
         features: the feature columns (networkx: attributes); or a matrix, dense or sparse, in node order.
@@ -86,14 +82,19 @@ def load_graph(
         "directed": directed,
         "weight": weight,
     }
-    if isinstance(source, Path) or (isinstance(source, str) and source not in dataset_names()):
+    known = dataset_names()
+    if isinstance(source, Path) or (isinstance(source, str) and source not in known):
         source = _path(str(source))
     for reader in READERS:
         if reader.accepts(source):
             return _read(reader, source, options)
     if node_table is not None:
         return _read(_TABLES, source, options)
-    raise InputError(f"cannot read a graph from a {type(source).__name__}; {_accepted()}")
+    raise InputError(
+        f"cannot read a graph from a {type(source).__name__}; accepted are a dataset name ({', '.join(known)}), the "
+        "path of an edge file or folder, a pandas DataFrame or pyarrow Table, an (m, 2) array, a scipy sparse matrix, "
+        "a networkx graph and a PyG Data object"
+    )
 
 
 def _path(source: str) -> Path:
@@ -125,8 +126,8 @@ def _can_be_an_edge_table(source: Any) -> bool:
 def _read_tables(
     source: Any, node_table: Any, text: Any, features: Any, label: str | None, directed: bool, weight: Any
 ) -> Graph:
-    if isinstance(source, np.ndarray) and source.ndim == 2 and source.shape[1] == 2:
-        source = pa.table({"src": pa.array(source[:, 0]), "dst": pa.array(source[:, 1])})
+    if isinstance(source, np.ndarray):
+        source = edge_table(source)
     matrix = features if not _is_names(features) else None
     documents = text if node_table is None and not isinstance(text, str) else None
     graph = read_tables(
@@ -145,8 +146,7 @@ def _read_table_folder(folder: Path, node_table: Any, **options: Any) -> Graph:
     edges = _only(folder, "edges")
     if edges is None:
         raise InputError(
-            f"{folder}: expected edges.csv (or .tsv, .parquet) and perhaps nodes.*, a LINQS folder (*.content, "
-            "*.cites), a Planetoid folder (ind.*) or a graph folder (graph.json)"
+            f"{folder}: expected edges.csv (or .tsv, .parquet) and perhaps nodes.*, or a graph folder (graph.json)"
         )
     return _read_tables(edges, _only(folder, "nodes") if node_table is None else node_table, **options)
 
@@ -167,19 +167,15 @@ def _open_graph_folder(path: Path, directed: bool) -> Graph:
     return graph
 
 
-def _read_networkx(source: Any, directed: bool, **options: Any) -> Graph:
-    return read_networkx(source, **options)  # which knows its direction itself
+def _read_networkx(source: Any, text: Any, features: Any, directed: bool, **options: Any) -> Graph:
+    named, matrix = (features, None) if _is_names(features) else (None, features)
+    attribute, documents = (text, None) if isinstance(text, str) else (None, text)
+    graph = read_networkx(source, text=attribute, features=named, **options)  # it knows its direction itself
+    return _with_node_data(graph, documents, matrix, "a networkx graph")
 
 
-def _is_folder_with(pattern: str) -> Callable[[Any], bool]:
-    def accepts(source: Any) -> bool:
-        return isinstance(source, Path) and source.is_dir() and any(source.glob(pattern)) and not _only(source, "edges")
-
-    return accepts
-
-
-def _is_file(*endings: str) -> Callable[[Any], bool]:
-    return lambda source: isinstance(source, Path) and source.is_file() and source.suffix.lower() in endings
+def _is_edge_list(source: Any) -> bool:
+    return isinstance(source, Path) and source.is_file() and source.suffix.lower() in EDGE_LISTS
 
 
 def _is_networkx(source: Any) -> bool:
@@ -202,15 +198,12 @@ READERS = [
         _open_graph_folder,
         ("directed",),
     ),
-    Reader("{source}", _is_folder_with("ind.*.graph"), read_planetoid),
-    Reader("{source}", _is_folder_with("*.content"), read_linqs, ("directed",)),
     Reader("{source}", lambda source: isinstance(source, Path) and source.is_dir(), _read_table_folder, _ALL),
-    Reader("{source}", _is_file(".npz"), read_npz, ("directed",)),
-    Reader("{source}", _is_file(*EDGE_LISTS), read_edge_list, ("directed",)),
+    Reader("{source}", _is_edge_list, read_edge_list, ("directed",)),
     _TABLES,
     Reader("a networkx graph", _is_networkx, _read_networkx, (*_OBJECT, "label")),
     Reader("a PyG Data object", lambda source: hasattr(source, "edge_index"), read_pyg, _OBJECT),
-    Reader("a {type}", sp.issparse, read_scipy, _OBJECT),
+    Reader("a {type}", sp.issparse, read_scipy, ("directed", "weight")),
     Reader("an edge array (use a table with a weight column)", _is_pairs, read_arrays, _OBJECT[:3]),
 ]
 
@@ -235,6 +228,8 @@ def _is_names(features: Any) -> bool:
 
 def _not_found(source: str) -> str:
     known = dataset_names()
+    if source.lower() in BENCHMARKS and source.lower() not in known:
+        return f"the dataset {source!r} is {WHERE}"
     close = difflib.get_close_matches(source.lower(), known, n=1)
     if not close and Path(source).parent.is_dir():
         siblings = [path.name for path in Path(source).parent.iterdir()]
@@ -243,11 +238,3 @@ def _not_found(source: str) -> str:
         ]
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"{source!r} is neither a file or folder nor a dataset ({', '.join(known)}).{hint}"
-
-
-def _accepted() -> str:
-    return (
-        f"accepted are a dataset name ({', '.join(dataset_names())}), the path of an edge file or folder, a "
-        "pandas DataFrame or pyarrow Table, an (m, 2) array, a scipy sparse matrix, a networkx graph and a "
-        "PyG Data object"
-    )

@@ -64,25 +64,23 @@ def non_edges(graph: Graph, count: int, stream: np.random.Generator) -> IntArray
         raise InputError(
             f"{count} pairs without an edge are needed, and the graph has {possible - len(pairs)}: hide less"
         )
-    edges = np.sort(pairs[:, 0] * n + pairs[:, 1])
+    edges = pairs[:, 0] * n + pairs[:, 1]
     if n <= SMALL:
-        every = np.arange(n * n)
-        free = every[_is_pair(every, n, graph.directed) & ~np.isin(every, edges)]
+        free = np.setdiff1d(_pair_keys(np.arange(n * n), n, graph.directed), edges)
         keys = stream.choice(free, count, replace=False)
     else:
         keys = np.empty(0, np.int64)
         while len(keys) < count:
-            drawn = stream.integers(0, n * n, 2 * (count - len(keys)) + 64)
-            if not graph.directed:
-                low, high = np.minimum(drawn // n, drawn % n), np.maximum(drawn // n, drawn % n)
-                drawn = low * n + high
-            drawn = drawn[_is_pair(drawn, n, graph.directed) & ~np.isin(drawn, edges)]
-            joined = np.concatenate([keys, drawn])
+            drawn = _pair_keys(stream.integers(0, n * n, 2 * (count - len(keys)) + 64), n, graph.directed)
+            joined = np.concatenate([keys, drawn[~np.isin(drawn, edges)]])
             _, first = np.unique(joined, return_index=True)
             keys = joined[np.sort(first)][:count]
     return np.column_stack([keys // n, keys % n])
 
 
-def _is_pair(keys: IntArray, n: int, directed: bool) -> npt.NDArray[np.bool_]:
+def _pair_keys(keys: IntArray, n: int, directed: bool) -> IntArray:
+    """Keys of pairs of different nodes; undirected, the smaller node first."""
     low, high = keys // n, keys % n
-    return low != high if directed else low < high
+    if not directed:
+        low, high = np.minimum(low, high), np.maximum(low, high)
+    return (low * n + high)[low != high]

@@ -22,7 +22,6 @@ DEFAULT_DIM = 512
 FITTED = 100_000  # nodes that regressions and axes are fitted on, at most
 _LEFT_OUT = 0.2  # share of them that strengths and weights are chosen on
 _COARSE = 16  # leading columns of a hidden half, by which tokens and restarts are judged
-_TRUST, _LINK_TRUST = 2.0, 0.25  # powers by which a token counts: links tell little alone, much beside words
 _FARTHEST = 0.2  # smoothed words mix restarts up to this one ...
 _SHARP, _GAIN_SHARP = 16.0, 4.0  # ... by their R2, and by what they add to a node's own words, to these powers
 _GATE, _FAINT = 8.0, 0.05  # smoothed words count less where R2 is better without them, or is below this at all
@@ -73,9 +72,8 @@ class Learner:
         tokens = self.predictors(seen)
         itself = next(token for token in self.layout.of(hidden) if token.restart == self.layout.itself)
         left_out = numpy_stream(self.model.seed, "left_out", seen).random(len(self.words)) < _LEFT_OUT
-        trust = np.array([_LINK_TRUST if token.view in self.layout.links else _TRUST for token in tokens])
         rows = [self.rows[token.place.start] for token in tokens]
-        return predict(rows, self.rows[itself.place.start], left_out, trust, _COARSE)
+        return predict(rows, self.rows[itself.place.start], left_out, _COARSE)
 
     def predicted(self, guesses: list[Prediction], name: str, weight: float) -> Block:
         """The predictions of all halves side by side."""

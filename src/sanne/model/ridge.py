@@ -32,10 +32,6 @@ class Sums:
         """For some tokens, given by numbers, and some targets."""
         return Sums(self.gram[np.ix_(tokens, tokens)], self.cross[tokens][:, targets], self.squares[targets])
 
-    def scaled(self, scale: Doubles) -> "Sums":
-        """With tokens multiplied by a scale."""
-        return Sums(self.gram * np.outer(scale, scale), self.cross * scale[:, None], self.squares)
-
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
@@ -47,13 +43,10 @@ class Prediction:
     gains: Doubles  # (blocks,): R2 of the first block and this one, less that of the first alone
 
 
-def predict(
-    tokens: list[FloatArray], targets: FloatArray, left_out: npt.NDArray[np.bool_], trust: Doubles, coarse: int
-) -> Prediction:
+def predict(tokens: list[FloatArray], targets: FloatArray, left_out: npt.NDArray[np.bool_], coarse: int) -> Prediction:
     """Fit both regressions; strengths, and the weights of blocks, are set on the nodes left out.
 
-    In the joint one a block counts by (its R2 / the best R2) ** trust. `coarse`: how many of the leading targets blocks
-    are judged by.
+    `coarse`: how many of the leading targets blocks are judged by.
     """
     fit, test = _sums(tokens, targets, np.flatnonzero(~left_out), np.flatnonzero(left_out))
     ends = np.cumsum([0] + [token.shape[1] for token in tokens])
@@ -62,11 +55,9 @@ def predict(
     scores = np.array([_ridge(fit.some(place, broad), test.some(place, broad))[1] for place in places])
     pairs = [np.concatenate([places[0], place]) for place in places[1:]]
     gains = np.array([0.0, *(_ridge(fit.some(p, broad), test.some(p, broad))[1] - scores[0] for p in pairs)])
-    shares = (np.maximum(scores, 1e-6) / max(scores.max(), 1e-6)) ** trust
-    scale = np.repeat(shares, np.diff(ends))
-    joint, _ = _ridge(fit.scaled(scale), test.scaled(scale))
+    joint, _ = _ridge(fit, test)
     alone = [_ridge(fit.some(place), test.some(place))[0] for place in places]
-    return Prediction((joint * scale[:, None]).astype(np.float32), _stack(alone, places, test), scores, gains)
+    return Prediction(joint.astype(np.float32), _stack(alone, places, test), scores, gains)
 
 
 def _sums(tokens: list[FloatArray], targets: FloatArray, *groups: IntArray) -> tuple[Sums, Sums]:

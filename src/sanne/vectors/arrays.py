@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sanne.errors import InputError, MissingExtraError
+from sanne.errors import InputError, import_extra
 from sanne.files.atomic import check_target, replaced_file
 from sanne.files.npy import NpyWriter, map_npy
 from sanne.vectors.normalise import unit
@@ -87,8 +87,4 @@ def _id_lines(node_ids: Ids) -> list[str]:
 
 
 def _faiss() -> Any:
-    try:
-        import faiss
-    except ImportError:
-        raise MissingExtraError("faiss-cpu", "ann", "a FAISS index") from None
-    return faiss
+    return import_extra("faiss", "ann", "a FAISS index", "faiss-cpu")

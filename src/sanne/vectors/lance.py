@@ -1,18 +1,17 @@
-"""Vectors as the table `nodes` of a LanceDB database: id, vector, spread."""
+"""Vectors as the table `nodes` of a LanceDB database: id, vector, uncertainty."""
 
-from collections.abc import Iterable, Iterator
+import itertools
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
-from sanne.errors import InputError, MissingExtraError
+from sanne.errors import InputError, import_extra
 from sanne.files.atomic import check_target, replaced_folder
 from sanne.vectors.parquet import MARKER, is_marked, to_table
 from sanne.vectors.vectors import Embedding
 
 TABLE = "nodes"
-_COLUMNS = ["id", "vector", "spread"]
+_COLUMNS = ["id", "vector", "uncertainty"]
 
 
 def check_lancedb(path: Path) -> None:
@@ -50,15 +49,12 @@ def write_lancedb(path: Path, parts: Iterable[Embedding], count: int, dim: int) 
 
 
 def _create_table(database: Path, parts: Iterable[Embedding]) -> None:
-    tables = (to_table(vectors).select(["id", "embedding", "spread"]).rename_columns(_COLUMNS) for vectors in parts)
+    tables = (
+        to_table(vectors).select(["id", "embedding", "uncertainty"]).rename_columns(_COLUMNS) for vectors in parts
+    )
     first = next(tables)
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        yield from first.to_batches()
-        for table in tables:
-            yield from table.to_batches()
-
-    _lancedb().connect(database).create_table(TABLE, batches(), schema=first.schema.with_metadata(MARKER))
+    batches = (batch for table in itertools.chain([first], tables) for batch in table.to_batches())
+    _lancedb().connect(database).create_table(TABLE, batches, schema=first.schema.with_metadata(MARKER))
 
 
 def _table_folder(database: Path) -> Path:
@@ -66,8 +62,4 @@ def _table_folder(database: Path) -> Path:
 
 
 def _lancedb() -> Any:
-    try:
-        import lancedb
-    except ImportError:
-        raise MissingExtraError("lancedb", "serve", "a LanceDB database") from None
-    return lancedb
+    return import_extra("lancedb", "serve", "a LanceDB database")

@@ -1,6 +1,6 @@
-"""Vectors as Parquet: the columns id, embedding, spread and, if there is one, explanation."""
+"""Vectors as Parquet: the columns id, embedding, uncertainty and, if there is one, explanation."""
 
-import contextlib
+import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -15,30 +15,31 @@ from sanne.vectors.vectors import Embedding
 
 ROW_GROUP = 65_536  # rows that a Parquet file keeps together, and that are held before they are written
 MARKER = {b"sanne": b"vectors"}  # in the metadata of tables, so that nobody else's are replaced
-_COLUMNS = ("id", "embedding", "spread")
+_COLUMNS = ("id", "embedding", "uncertainty")
 
 
 def write_parquet(path: Path, parts: Iterable[Embedding], count: int, dim: int) -> None:
     """Write vectors in row groups of the same size, however many rows come at a time."""
+    groups = _row_groups(parts)
+    first = next(groups)
+    with (
+        replaced_file(path) as part,
+        pq.ParquetWriter(part, first.schema, compression="zstd", use_dictionary=False) as writer,
+    ):
+        for table in itertools.chain([first], groups):
+            writer.write_table(table.combine_chunks())
+
+
+def _row_groups(parts: Iterable[Embedding]) -> Iterator[pa.Table]:
     held: list[pa.Table] = []
-    with replaced_file(path) as part, contextlib.ExitStack() as stack:
-        writer: pq.ParquetWriter | None = None
-
-        def write_group() -> None:
-            nonlocal writer
+    for vectors in parts:
+        held.append(to_table(vectors))
+        while sum(map(len, held)) >= ROW_GROUP:
             table = pa.concat_tables(held)
-            if writer is None:
-                file = pq.ParquetWriter(part, table.schema, compression="zstd", use_dictionary=False)
-                writer = stack.enter_context(file)
-            writer.write_table(table.slice(0, ROW_GROUP).combine_chunks())
-            held[:] = [table.slice(ROW_GROUP)] if len(table) > ROW_GROUP else []
-
-        for vectors in parts:
-            held.append(to_table(vectors))
-            while sum(map(len, held)) >= ROW_GROUP:
-                write_group()
-        if held:
-            write_group()
+            yield table.slice(0, ROW_GROUP)
+            held = [table.slice(ROW_GROUP)] if len(table) > ROW_GROUP else []
+    if held:
+        yield pa.concat_tables(held)
 
 
 def read_parquet(path: Path) -> Embedding:
@@ -65,7 +66,7 @@ def to_table(vectors: Embedding) -> pa.Table:
     columns = {
         "id": pa.array(vectors.node_ids),
         "embedding": pa.FixedSizeListArray.from_arrays(pa.array(vectors.vectors.ravel()), vectors.dim),
-        "spread": pa.array(vectors.spread, from_pandas=True),  # NaN becomes null
+        "uncertainty": pa.array(vectors.uncertainty, from_pandas=True),  # NaN becomes null
     }
     if vectors.explanation is not None:
         item = pa.struct([("id", columns["id"].type), ("share", pa.float32())])
@@ -85,8 +86,8 @@ def from_table(table: pa.Table, path: Path) -> Embedding:
     values = embedding.flatten().cast(pa.float32()).to_numpy(zero_copy_only=False)
     if len(table) == 0 or len(values) % len(table):
         raise InputError(f"{path} has no rows, or embeddings of different lengths")
-    spread = table["spread"].cast(pa.float32()).to_numpy() if "spread" in table.column_names else None
-    return Embedding.of(table["id"].to_numpy(), values.reshape(len(table), -1), spread)
+    uncertainty = table["uncertainty"].cast(pa.float32()).to_numpy() if "uncertainty" in table.column_names else None
+    return Embedding.of(table["id"].to_numpy(), values.reshape(len(table), -1), uncertainty)
 
 
 def is_marked(schema: pa.Schema) -> bool:

@@ -17,8 +17,7 @@ from sanne.graph.folder.build import build_graph
 from sanne.graph.graph import Graph
 from sanne.graph.ids import control_character
 from sanne.graph.load import load_graph
-from sanne.graph.readers.arrays import read_arrays
-from sanne.graph.readers.label_table import read_label_table
+from sanne.graph.readers.tables import read_label_table
 from sanne.source import read_node_list
 
 BAD = ["line\nbreak", "cr\rhere", "tab\there", "zero\x00byte", "escape\x1b[31m", "del\x7fete", "next\x85line"]
@@ -81,8 +80,7 @@ DOORS: dict[str, tuple[Callable[[Path, str], Any], str]] = {
     "node list": (node_list, r"n\.parquet, row 2: "),
     "frame": (lambda _, bad: load_graph(pd.DataFrame({"src": ["a", "b"], "dst": ["b", bad]})), "row 2: "),
     "networkx": (lambda _, bad: load_graph(nx.Graph([("a", "b"), ("b", bad)])), "node 3 of 3: "),
-    "array": (lambda _, bad: load_graph(np.array([["a", "b"], ["b", bad]], object)), "edge 2: "),
-    "node_ids": (lambda _, bad: read_arrays(np.array([["a", "a"]]), node_ids=["a", bad]), "node 2 of 2: "),
+    "array": (lambda _, bad: load_graph(np.array([["a", "b"], ["b", bad]], object)), "row 2: "),
     "graph": (lambda _, bad: Graph.from_edges([0], [1], node_ids=["a", bad]), "node 2 of 2: "),
 }
 

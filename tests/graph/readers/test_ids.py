@@ -5,7 +5,12 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sanne.graph.ids import encode_ids, match_ids, sort_ids
+from sanne.graph.ids import Ids, clean_ids, match_ids, number_ids, sort_ids
+
+
+def encode_ids(columns: list[pa.ChunkedArray], *, infer: bool) -> Ids:
+    return number_ids([clean_ids(column, infer=infer) for column in columns])
+
 
 ID = st.one_of(st.integers(-5, 30), st.integers(-(2**62), 2**62))
 

@@ -39,14 +39,10 @@ def test_arrays_of_text_and_tuples() -> None:
     assert graph.weights.tolist() == [1, 1, 2, 2]
 
 
-def test_node_ids_give_order_and_isolated_nodes() -> None:
-    graph = read_arrays(np.array([["b", "a"]]), node_ids=["z", "b", "a"], labels=["x", None, "y"])
-    assert graph.node_ids.tolist() == ["z", "b", "a"]
-    assert np.diff(graph.indptr).tolist() == [0, 1, 1]
+def test_labels_come_in_node_order() -> None:
+    graph = read_arrays(np.array([["b", "a"], ["c", "a"]]), labels=["x", None, "y"])
     assert graph.labels is not None
     assert graph.labels.tolist() == ["x", "", "y"]
-    with pytest.raises(InputError, match=r"edge 2: node 9 is not among node_ids"):
-        read_arrays(np.array([[1, 2], [2, 9]]), node_ids=[1, 2])
 
 
 @pytest.mark.parametrize("edges", [np.zeros((2, 5), int), np.zeros(4, int), np.zeros((3, 2)), ([1, 2], [1])])
@@ -70,7 +66,7 @@ def test_features_that_are_no_finite_numbers_name_the_node(bad: float, kind: Any
     features = np.ones((3, 4))
     features[1, 2] = bad
     with pytest.raises(InputError, match=r"node 'b' has the feature (nan|inf) in column 2"):
-        read_arrays(np.array([["a", "b"]]), node_ids=["a", "b", "c"], features=kind(features))
+        read_arrays(np.array([["a", "b"], ["b", "c"]]), features=kind(features))
 
 
 def test_scipy_adjacency() -> None:
@@ -134,9 +130,12 @@ def test_networkx_kinds_of_graph() -> None:
 
 def test_bad_networkx_attributes() -> None:
     source = nx.path_graph(3)
-    with pytest.raises(InputError, match=r"edge \(0, 1\) has no attribute 'cost'"):
+    with pytest.raises(InputError, match=r"networkx edges, row 1: no weight in column .cost"):
         read_networkx(source, weight="cost")
-    with pytest.raises(InputError, match=r"node 0 has no attribute 'vector'"):
+    with pytest.raises(InputError, match=r"no node has the attribute 'vector'"):
+        read_networkx(source, features="vector")
+    source.nodes[1]["vector"] = [1.0, 2.0]
+    with pytest.raises(InputError, match=r"node 0 has no list in column 'vector'"):
         read_networkx(source, features="vector")
     with pytest.raises(InputError, match=r"no node has the attribute 'abstract'"):
         read_networkx(source, text="abstract")

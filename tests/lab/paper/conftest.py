@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from planted import planted_graph
-from sanne.datasets import Splits
-from sanne.datasets.splits import seeded_splits
+from sanne.evaluate.splits import Splits, seeded_splits
 from sanne.graph.graph import FloatArray, Graph
 from sanne_lab.paper import inputs
 

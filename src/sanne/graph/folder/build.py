@@ -18,16 +18,19 @@ from sanne.errors import InputError
 from sanne.files.atomic import replaced_folder
 from sanne.files.npy import NpyWriter
 from sanne.graph.folder.arcs import Edges, write_arcs
-from sanne.graph.folder.limits import BuildLimits
+from sanne.graph.folder.edge_files import EdgeBlock, EdgeFiles, NotIntegersError, blocks, integer_or_text_ids
 from sanne.graph.folder.node_files import write_node_data
-from sanne.graph.folder.numbering import LARGEST, CountedIds, DatabaseIds, Numbering, TooFarApartError
-from sanne.graph.folder.scan import EdgeFiles, NotIntegersError, TableFile, blocks, open_file, read_ids, regrouped
+from sanne.graph.folder.numbering import DatabaseIds
 from sanne.graph.folder.store import check_graph_target, open_graph, write_header
 from sanne.graph.folder.strings import StringsWriter
 from sanne.graph.graph import CheckedIds, Graph
-from sanne.graph.readers.tables import as_names, node_columns
+from sanne.graph.ids import CountedIds, TooFarApartError
+from sanne.graph.readers.columns import Table
+from sanne.graph.readers.tables import NodeColumns, open_table
 from sanne.interrupts import raise_if_interrupted
 
+LARGEST = int(np.iinfo(np.int32).max)  # nodes in one graph
+SMALLEST_MEMORY = 2**30
 _OWN_USE = 400 * 2**20  # bytes of the interpreter, libraries and blocks under way
 _ROWS_AT_ONCE = 2_000_000  # edges numbered together
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
@@ -44,28 +47,28 @@ def build_graph(
     label: str | None = None,
     directed: bool = False,
     weight: str | bool | None = None,
-    config: BuildLimits | None = None,
+    memory: str = "4GiB",
 ) -> Graph:
     """Write the graph of one or more edge files (CSV, TSV, Parquet) into a graph folder, and open it.
 
     The graph is the one that `load_graph` gives: with a node table its rows are the nodes, without one the ids in
-    sorted order. The other arguments mean what they mean there.
+    sorted order. `memory` limits what is used, the interpreter included. The other arguments mean what they mean there.
 
     >>> build_graph(["part-0.parquet", "part-1.parquet"], "web.graph")
     """
-    usable = (config or BuildLimits()).memory - _OWN_USE
+    usable = parse_size(memory) - _OWN_USE
     target = check_graph_target(out)
     files = EdgeFiles([edges] if isinstance(edges, str | Path) else list(edges), weight)
-    nodes = None if node_table is None else open_file(node_table)
-    texts, columns = as_names(text), as_names(features)
-    if nodes is None and (texts or columns or label):
+    nodes = columns = None
+    if node_table is not None:
+        nodes = open_table(Path(node_table), "table")
+        columns = NodeColumns.of(nodes, text, features, label)
+    elif text or features or label:
         raise InputError("text, features and label name columns of a node table: give node_table= as well")
-    if nodes is not None:
-        key, label = node_columns(nodes, texts, columns, label)
     with replaced_folder(target) as part:
-        if nodes is not None:
-            write_node_data(nodes, part, key=key, text=texts, features=columns, label=label)
-        build = _Build(files, nodes, key if nodes is not None else "", part, usable, directed)
+        if nodes is not None and columns is not None:
+            write_node_data(nodes, columns, part)
+        build = _Build(files, nodes, columns.key if columns else "", part, usable, directed)
         try:
             checked = build.run(as_text=False)
         except NotIntegersError:
@@ -80,13 +83,16 @@ def parse_size(text: str) -> int:
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
     if found is None or found[2].upper() not in _UNITS:
         raise InputError(f"{text!r} is no amount of memory: write it as 4GB or 512MiB")
-    return int(float(found[1]) * _UNITS[found[2].upper()])
+    size = int(float(found[1]) * _UNITS[found[2].upper()])
+    if size < SMALLEST_MEMORY:
+        raise InputError(f"memory must be at least {SMALLEST_MEMORY / 2**30:g} GiB, not {text}")
+    return size
 
 
 @dataclass(frozen=True)
 class _Build:
     files: EdgeFiles
-    nodes: TableFile | None
+    nodes: Table | None
     key: str  # the id column of the node table
     folder: Path  # with room for scratch files beside it
     usable: int  # bytes
@@ -96,6 +102,8 @@ class _Build:
         """Write ids and arcs. Raises NotIntegersError if an id is text and `as_text` is not set."""
         with tempfile.TemporaryDirectory(dir=self.folder.parent) as place, contextlib.ExitStack() as stack:
             numbering = self._number(Path(place), stack, as_text)
+            if numbering.count == 0:
+                raise InputError(f"{self.files.name}: it has no edges, only column names; add one row per edge")
             if numbering.count > LARGEST:
                 raise InputError(f"{numbering.count} nodes: at most {LARGEST} fit in one graph")
             checked = self._write_ids(numbering, as_text)
@@ -110,29 +118,26 @@ class _Build:
             )
         return checked
 
-    def _number(self, scratch: Path, stack: contextlib.ExitStack, as_text: bool) -> Numbering:
+    def _number(self, scratch: Path, stack: contextlib.ExitStack, as_text: bool) -> CountedIds | DatabaseIds:
         """Number the nodes: rows of the node table, or else the sorted ids of the edges."""
+        limit, in_order = self.usable // 2, self.nodes is not None
         if not as_text:
             with contextlib.suppress(TooFarApartError):
-                count = CountedIds.distinct if self.nodes is None else CountedIds.in_order
-                return count(self._ids(as_text), self.usable // 2)
-        database = DatabaseIds(scratch, pa.string() if as_text else pa.int64(), self.usable // 2)
-        stack.callback(database.close)
-        if self.nodes is None:
-            database.add_distinct(self._ids(as_text))
-        else:
-            database.add_in_order(self._ids(as_text))
-        return database
+                return CountedIds(self._ids(as_text), limit, in_order=in_order)
+        kind = pa.string() if as_text else pa.int64()
+        return stack.enter_context(
+            contextlib.closing(DatabaseIds(self._ids(as_text), limit, scratch, kind, in_order=in_order))
+        )
 
     def _ids(self, as_text: bool) -> Iterator[pa.ChunkedArray]:
         if self.nodes is None:
-            for block in self.files.blocks(as_text=as_text):
-                yield block.ends()
+            for edges in self.files.blocks(as_text=as_text):
+                yield _ends([edges])
         else:
-            for part, data in blocks(self.nodes, [self.key], [self.key]):
-                yield read_ids(part, data.column(self.key), self.key, as_text=as_text)
+            for block in blocks(self.nodes, [self.key], [self.key]):
+                yield integer_or_text_ids(block, self.key, as_text=as_text)
 
-    def _write_ids(self, numbering: Numbering, as_text: bool) -> CheckedIds:
+    def _write_ids(self, numbering: CountedIds | DatabaseIds, as_text: bool) -> CheckedIds:
         """Write the ids as they are: a node table's integers stay integers even where edges name them as text."""
         if self.nodes is None:
             return _write_ids(self.folder, numbering.ids(), as_text)
@@ -142,28 +147,45 @@ class _Build:
             (self.folder / "node_ids.npy").unlink()
             return _write_ids(self.folder, self._ids(True), True)
 
-    def _coded(self, numbering: Numbering, as_text: bool) -> Iterator[Edges]:
+    def _coded(self, numbering: CountedIds | DatabaseIds, as_text: bool) -> Iterator[Edges]:
         """The edges as pairs of nodes."""
-        for block in regrouped(self.files.blocks(as_text=as_text), _ROWS_AT_ONCE):
-            codes = numbering.codes(block.ends())
+        for held in _grouped(self.files.blocks(as_text=as_text)):
+            ends = _ends(held)
+            codes = numbering.codes(ends)
             if len(codes) and codes.min() < 0:
-                row = int(np.argmin(codes))
-                missing = block.ends()[row].as_py()
                 assert self.nodes is not None
                 raise InputError(
-                    f"{self.files.name}: node {missing!r} has no row in {self.nodes.name}; "
+                    f"{self.files.name}: node {ends[int(codes.argmin())].as_py()!r} has no row in {self.nodes.name}; "
                     "add a row for it to the node table, or remove the edge"
                 )
+            weights = [block.weights for block in held if block.weights is not None]
             half = len(codes) // 2
-            yield codes[:half], codes[half:], block.weights
+            yield codes[:half], codes[half:], np.concatenate(weights) if weights else None
 
 
-def _write_ids(folder: Path, columns: Iterator[pa.Array], as_text: bool) -> CheckedIds:
+def _ends(held: list[EdgeBlock]) -> pa.ChunkedArray:
+    """All sources, then all targets."""
+    columns = [block.sources for block in held] + [block.targets for block in held]
+    return pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
+
+
+def _grouped(edges: Iterator[EdgeBlock]) -> Iterator[list[EdgeBlock]]:
+    """Blocks in groups of at least so many rows, the last one excepted: a database joins a few large tables faster."""
+    held: list[EdgeBlock] = []
+    for block in edges:
+        held.append(block)
+        if sum(len(each.sources) for each in held) >= _ROWS_AT_ONCE:
+            yield held
+            held = []
+    if held:
+        yield held
+
+
+def _write_ids(folder: Path, columns: Iterator[pa.Array | pa.ChunkedArray], as_text: bool) -> CheckedIds:
     if as_text:
         with StringsWriter(folder, "node_ids") as texts:
             for ids in columns:
-                for chunk in ids.chunks if isinstance(ids, pa.ChunkedArray) else [ids]:
-                    texts.write(chunk.cast(pa.large_string()))
+                texts.write(ids)
         return "unique"
     counting = True
     with NpyWriter(folder / "node_ids.npy", np.int64) as numbers:

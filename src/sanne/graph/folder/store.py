@@ -2,7 +2,7 @@
 
 | file | what |
 |---|---|
-| `graph.json` | format version, direction, and size, type, shape and sha256 of every other file |
+| `graph.json` | format version, direction, and size and sha256 of every other file |
 | `indptr.npy`, `indices.npy`, `weights.npy` | rows of neighbours |
 | `node_ids.npy`, or `node_ids.offsets.npy` and `node_ids.bytes.npy` | integer or text ids |
 | `features.npy`, or `features.indptr.npy`, `.indices.npy`, `.data.npy` | dense or sparse features |
@@ -16,6 +16,7 @@ checked when arcs are first used; checksums are left to `verify`.
 import hashlib
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +102,9 @@ def _open_graph(place: Path, verify: bool) -> Graph:
         directed=header["directed"],
         features=features,
         texts=files.texts("texts") if "texts.offsets.npy" in files else None,  # type: ignore[arg-type]
-        labels=_labels(files, header["sparse_columns"]),
+        labels=files.labels(header["sparse_columns"]),
         checked_ids=header["checked_ids"],
-        check_arcs=_ArcCheck(place, n, len(indices), weighted=weights is not None),
+        check_arcs=_ArcCheck(place, n, len(indices), weights is not None),
     )
 
 
@@ -127,17 +128,9 @@ def check_graph_target(folder: str | Path) -> Path:
 
 def write_header(folder: Path, *, directed: bool, checked_ids: CheckedIds, sparse_columns: dict[str, int]) -> None:
     """Describe the .npy files of a folder in its graph.json, checksums included."""
-    files = {}
-    for path in sorted(folder.glob("*.npy")):
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        files[path.name] = {
-            "bytes": path.stat().st_size,
-            "dtype": array.dtype.str,
-            "shape": list(array.shape),
-            "sha256": digest,
-        }
+    files = {
+        path.name: {"bytes": path.stat().st_size, "sha256": _digest(path)} for path in sorted(folder.glob("*.npy"))
+    }
     header = {
         "format": "sanne-graph",
         "format_version": FORMAT_VERSION,
@@ -161,25 +154,21 @@ class _Files:
 
     def verify(self) -> None:
         for name, facts in self._listed.items():
-            with self._checked(name).open("rb") as file:
-                if hashlib.file_digest(file, "sha256").hexdigest() != facts.get("sha256"):
-                    raise _damaged(self._place / name, f"its checksum differs from {HEADER}")
+            if _digest(self._checked(name)) != facts.get("sha256"):
+                raise _damaged(self._place / name, f"its checksum differs from {HEADER}")
 
-    def array(self, name: str, dtype: npt.DTypeLike | None = None, *, ndim: int = 1, mapped_class: bool = False) -> Any:
-        """A mapped array; a plain ndarray over the map unless `mapped_class`, since compiled code takes no other."""
+    def array(self, name: str, dtype: npt.DTypeLike | None = None, ndims: tuple[int, ...] = (1,)) -> Any:
+        """A mapped array."""
         path = self._checked(name)
         try:
             array = map_npy(path)
         except (ValueError, OSError) as error:
             raise _damaged(path, first_line(error)) from None
-        facts = self._listed[name]
-        if [array.dtype.str, list(array.shape)] != [facts["dtype"], facts["shape"]]:
-            raise _damaged(path, f"{array.dtype} of shape {array.shape}, where {HEADER} says otherwise")
         if dtype is not None and array.dtype != dtype:
             raise _damaged(path, f"it holds {array.dtype}, expected {np.dtype(dtype)}")
-        if array.dtype.kind not in "iufb" or array.ndim != ndim or not array.flags.c_contiguous:
+        if array.dtype.kind not in "iufb" or array.ndim not in ndims or not array.flags.c_contiguous:
             raise _damaged(path, f"{array.dtype} of shape {array.shape} is none of what a graph is made of")
-        return array if mapped_class else np.asarray(array)
+        return array if 2 in ndims else np.asarray(array)  # compiled code takes only plain arrays
 
     def texts(self, stem: str) -> MappedStrings:
         content = self.array(f"{stem}.bytes.npy", np.uint8)
@@ -188,9 +177,7 @@ class _Files:
     def matrix(self, stem: str, sparse_columns: dict[str, int]) -> Any:
         """A dense matrix, mapped, or a scipy CSR matrix over mapped arrays; None if there is none."""
         if f"{stem}.npy" in self:
-            shape = self._listed[f"{stem}.npy"]
-            flat = stem == "labels" and isinstance(shape, dict) and len(shape.get("shape", ())) == 1
-            return self.array(f"{stem}.npy", ndim=1 if flat else 2, mapped_class=True)
+            return self.array(f"{stem}.npy", ndims=(1, 2) if stem == "labels" else (2,))
         if f"{stem}.indptr.npy" not in self:
             return None
         data, indices, indptr = (self.array(f"{stem}.{part}.npy") for part in ("data", "indices", "indptr"))
@@ -199,13 +186,19 @@ class _Files:
         except InputError as error:
             raise _damaged(self._place / f"{stem}.indptr.npy", str(error)) from None
 
-    def damaged(self, name: str, reason: str) -> InputError:
-        return _damaged(self._place / name, reason)
+    def labels(self, sparse_columns: dict[str, int]) -> Any:
+        """Classes as numbers or as text; None if there are none."""
+        if "labels.codes.npy" not in self:
+            return self.matrix("labels", sparse_columns)
+        classes, codes = self.texts("labels.classes"), self.array("labels.codes.npy", np.int32)
+        if len(codes) and (codes.min() < 0 or codes.max() >= len(classes)):
+            raise _damaged(self._place / "labels.codes.npy", f"a code outside 0..{len(classes) - 1}")
+        return np.array(classes.tolist(), dtype=object)[codes]
 
     def _checked(self, name: str) -> Path:
         path = self._place / name
         facts = self._listed.get(name)
-        if not isinstance(facts, dict) or not {"bytes", "dtype", "shape"} <= set(facts):
+        if not isinstance(facts, dict) or "bytes" not in facts:
             raise _damaged(self._place / HEADER, f"it does not describe {name}")
         if not path.is_file():
             raise InputError(f"{self._place}: incomplete graph folder, {name} is missing: build it again")
@@ -216,47 +209,38 @@ class _Files:
         return path
 
 
-def _labels(files: _Files, sparse_columns: dict[str, int]) -> Any:
-    if "labels.codes.npy" not in files:
-        return files.matrix("labels", sparse_columns)
-    classes, codes = files.texts("labels.classes"), files.array("labels.codes.npy", np.int32)
-    if len(codes) and (codes.min() < 0 or codes.max() >= len(classes)):
-        raise files.damaged("labels.codes.npy", f"a code outside 0..{len(classes) - 1}")
-    return np.array(classes.tolist(), dtype=object)[codes]
-
-
+@dataclass
 class _ArcCheck:
     """Reads the arcs of a folder once and refuses any that would lead outside: compiled loops follow them blindly.
 
     The files are read in blocks beside the map, so that memory does not grow.
     """
 
-    def __init__(self, place: Path, nodes: int, arcs: int, *, weighted: bool) -> None:
-        self._place = place
-        self._nodes = nodes
-        self._arcs = arcs
-        self._weighted = weighted
-        self._done = False
+    place: Path
+    nodes: int
+    arcs: int
+    weighted: bool
+    done: bool = False
 
     def __call__(self) -> None:
-        if self._done:
+        if self.done:
             return
         last = 0
         for rows in self._blocks("indptr.npy"):
-            if rows[0] < last or rows[-1] > self._arcs or np.any(np.diff(rows) < 0):
-                raise _damaged(self._place / "indptr.npy", "its rows are out of order")
+            if rows[0] < last or rows[-1] > self.arcs or np.any(np.diff(rows) < 0):
+                raise _damaged(self.place / "indptr.npy", "its rows are out of order")
             last = int(rows[-1])
         for ends in self._blocks("indices.npy"):
-            if ends.min() < 0 or ends.max() >= self._nodes:
-                raise _damaged(self._place / "indices.npy", f"an arc leads to a node outside 0..{self._nodes - 1}")
-        for weights in self._blocks("weights.npy") if self._weighted else ():
+            if ends.min() < 0 or ends.max() >= self.nodes:
+                raise _damaged(self.place / "indices.npy", f"an arc leads to a node outside 0..{self.nodes - 1}")
+        for weights in self._blocks("weights.npy") if self.weighted else ():
             if not (np.isfinite(weights) & (weights > 0)).all():
-                raise _damaged(self._place / "weights.npy", "a weight is not a positive number")
-        self._done = True
+                raise _damaged(self.place / "weights.npy", "a weight is not a positive number")
+        self.done = True
 
     def _blocks(self, name: str) -> Iterator[npt.NDArray[Any]]:
-        array = map_npy(self._place / name)
-        with (self._place / name).open("rb") as file:
+        array = map_npy(self.place / name)
+        with (self.place / name).open("rb") as file:
             file.seek(array.offset)  # type: ignore[attr-defined]
             while len(block := np.fromfile(file, array.dtype, _AT_ONCE)):
                 yield block
@@ -307,6 +291,11 @@ def _read_header(place: Path) -> dict[str, Any]:
     if header["checked_ids"] not in ("unique", "counting"):
         raise _damaged(path, "no valid 'checked_ids'")
     return header
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _damaged(path: Path, reason: str) -> InputError:

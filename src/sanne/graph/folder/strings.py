@@ -2,15 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from sanne.errors import InputError
-from sanne.files.npy import NpyWriter
+from sanne.files.npy import NpyWriter, Writer
 
 _ROWS_AT_ONCE = 65_536
 
@@ -88,7 +87,7 @@ class MappedStrings:
         return InputError(f"{self._name}: damaged (its texts and their offsets do not fit): build the folder again")
 
 
-class StringsWriter:
+class StringsWriter(Writer):
     """Appends texts to a pair of files: `<stem>.offsets.npy` and `<stem>.bytes.npy`."""
 
     def __init__(self, folder: Path, stem: str) -> None:
@@ -96,9 +95,13 @@ class StringsWriter:
         self._content = NpyWriter(folder / f"{stem}.bytes.npy", np.uint8)
         self._offsets.write([0])
 
-    def write(self, texts: Iterable[str] | pa.Array) -> None:
+    def write(self, texts: Iterable[str] | pa.Array | pa.ChunkedArray) -> None:
         """Add texts, one row each."""
-        column = pa.array(texts, pa.large_string())
+        if isinstance(texts, pa.ChunkedArray):
+            for chunk in texts.chunks:
+                self.write(chunk)
+            return
+        column = pa.array(texts, pa.large_string()) if not isinstance(texts, pa.Array) else texts.cast("large_string")
         start = self._content.rows
         _, offset_buffer, content = column.buffers()
         offsets = np.frombuffer(offset_buffer, np.int64)[column.offset : column.offset + len(column) + 1]
@@ -111,11 +114,3 @@ class StringsWriter:
     def close(self) -> None:
         self._offsets.close()
         self._content.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -1,5 +1,7 @@
-"""Turn columns of a node table into features, texts and labels, and name the cell that is wrong."""
+"""Rows of a table, and their columns as ids, weights, features, texts and labels; a cell that is wrong is named."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -8,31 +10,52 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sanne.errors import InputError
-from sanne.graph.ids import CANONICAL_INTEGER, shown
+from sanne.graph.graph import LARGEST_WEIGHT, SMALLEST_WEIGHT, usable_weights
+from sanne.graph.ids import CANONICAL_INTEGER, clean_ids
 
 
-class Rows(Protocol):
-    """Where rows come from: a table, or a block of one."""
+class Table(Protocol):
+    """An open table."""
 
     @property
     def name(self) -> str: ...
     @property
     def typed(self) -> bool: ...  # else values are text until they are parsed
-    def place(self, row: int) -> str: ...
-
-
-class Table(Rows, Protocol):
-    """An open table."""
-
     @property
     def columns(self) -> tuple[str, ...]: ...
-    def read(self, columns: Any, strings: Any = ()) -> pa.Table: ...
+    def place(self, row: int) -> str: ...
+    def schema(self) -> pa.Schema: ...
+    def read(self, columns: Sequence[str], strings: Sequence[str] = ()) -> pa.Table: ...
+    def batches(self, columns: Sequence[str], strings: Sequence[str], rows: int) -> Iterator[pa.Table]: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Some columns of a table, from row `first` on."""
+
+    table: Table
+    data: pa.Table
+    first: int = 0
+
+    @classmethod
+    def whole(cls, table: Table, columns: Sequence[str], strings: Sequence[str]) -> "Block":
+        """All rows; the columns in `strings` as text where the table has no types."""
+        return cls(table, table.read(list(dict.fromkeys(columns)), strings))
+
+    def place(self, row: int) -> str:
+        """Where a row of the block stands, for messages."""
+        return self.table.place(self.first + row)
+
+    def column(self, name: str) -> pa.ChunkedArray:
+        """A column, categories as their values."""
+        column = self.data.column(name)
+        return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def is_numeric(kind: pa.DataType) -> bool:
     """Whether a column of this type is a feature: numbers, true/false, or lists of numbers."""
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return is_numeric(kind.value_type)
+        kind = kind.value_type
     return bool(
         pa.types.is_integer(kind)
         or pa.types.is_floating(kind)
@@ -41,18 +64,45 @@ def is_numeric(kind: pa.DataType) -> bool:
     )
 
 
-def read_features(
-    source: Rows, data: pa.Table, names: list[str], node_ids: npt.NDArray[Any]
-) -> npt.NDArray[np.float32]:
-    """The columns side by side as float32 (n, width); a list column gives as many as its lists are long."""
-    blocks = [_block(source, data.column(name), name, node_ids) for name in names]
-    return np.ascontiguousarray(np.concatenate(blocks, axis=1))
+def read_ids(block: Block, name: str, *, as_text: bool = False) -> pa.ChunkedArray:
+    """A column of ids, int64 or string; a missing one is named."""
+    try:
+        ids = clean_ids(block.data.column(name), infer=not block.table.typed and not as_text)
+    except InputError as error:
+        raise InputError(f"{block.table.name}: {error}") from None
+    if ids.null_count:
+        row = int(ids.is_null().to_numpy().argmax())
+        raise InputError(f"{block.place(row)}: no node id in column {name!r}; fill it in or remove the row")
+    return ids.cast(pa.string()) if as_text else ids
 
 
-def numbers(source: Rows, column: pa.ChunkedArray, name: str, what: str) -> npt.NDArray[np.float64]:
+def read_weights(block: Block, name: str) -> npt.NDArray[np.float64]:
+    """Weights as numbers; the first that is not positive is named."""
+    values = _numbers(block, name, "weight")
+    bad = np.flatnonzero(~usable_weights(values))
+    if len(bad):
+        row = int(bad[0])
+        problem = "no weight" if np.isnan(values[row]) else f"weight {values[row]:g}"
+        more = f" (and {len(bad) - 1} more rows)" if len(bad) > 1 else ""
+        raise InputError(
+            f"{block.place(row)}: {problem} in column {name!r}{more}; "
+            f"a weight is a positive number, from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}: "
+            "correct it, scale all weights, or remove the edge"
+        )
+    return values
+
+
+def read_features(block: Block, names: Sequence[str], key: str) -> npt.NDArray[np.float32]:
+    """The columns side by side as float32 (n, width); a list column gives as many as its lists are long.
+
+    `key` is the column of ids, for messages.
+    """
+    return np.ascontiguousarray(np.concatenate([_features(block, name, key) for name in names], axis=1))
+
+
+def _numbers(block: Block, name: str, what: str) -> npt.NDArray[np.float64]:
     """A column as float64, NaN where there is no value; text that is no number is refused."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+    column = block.column(name)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
     try:
@@ -62,32 +112,33 @@ def numbers(source: Rows, column: pa.ChunkedArray, name: str, what: str) -> npt.
             try:
                 float(value)
             except (TypeError, ValueError):
-                raise InputError(f"{source.place(row)}: {what} {value!r} in column {name!r} is not a number") from None
-        raise InputError(f"{source.name}: column {name!r} ({column.type}) does not hold numbers") from None
+                raise InputError(f"{block.place(row)}: {what} {value!r} in column {name!r} is not a number") from None
+        raise InputError(f"{block.table.name}: column {name!r} ({column.type}) does not hold numbers") from None
 
 
-def _block(source: Rows, column: pa.ChunkedArray, name: str, node_ids: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    kind = column.type
+def _features(block: Block, name: str, key: str) -> npt.NDArray[np.float32]:
+    kind = block.data.column(name).type
     if is_numeric(kind) and hasattr(kind, "value_type"):
-        values = _lists(source, column, name, node_ids)
+        values = _lists(block, name, key)
     else:
-        values = numbers(source, column, name, "value").reshape(-1, 1)
+        values = _numbers(block, name, "value").reshape(-1, 1)
     with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused
-        block = values.astype(np.float32)
-    bad = np.flatnonzero(~np.isfinite(block).all(axis=1))
+        rows = values.astype(np.float32)
+    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if len(bad):
         row = int(bad[0])
-        value = values[row][~np.isfinite(block[row])][0]
+        value = values[row][~np.isfinite(rows[row])][0]
         problem = "no number (empty or NaN)" if np.isnan(value) else f"the value {value}"
         more = f" (and {len(bad) - 1} more rows)" if len(bad) > 1 else ""
         raise InputError(
-            f"{source.place(row)}: node {shown(node_ids, row)} has {problem} in column {name!r}{more}; "
+            f"{_node(block, row, key)} has {problem} in column {name!r}{more}; "
             "give every node a finite number or leave the column out"
         )
-    return block
+    return rows
 
 
-def _lists(source: Rows, column: pa.ChunkedArray, name: str, node_ids: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _lists(block: Block, name: str, key: str) -> npt.NDArray[np.float64]:
+    column = block.data.column(name)
     lengths = pc.list_value_length(column).fill_null(-1).to_numpy()
     wrong = np.flatnonzero(lengths != (lengths[0] if len(lengths) else 0))
     if len(lengths) and lengths[0] <= 0:
@@ -96,35 +147,39 @@ def _lists(source: Rows, column: pa.ChunkedArray, name: str, node_ids: npt.NDArr
         row = int(wrong[0])
         found = "no list" if lengths[row] < 0 else f"a list of {lengths[row]} numbers"
         raise InputError(
-            f"{source.place(row)}: node {shown(node_ids, row)} has {found} in column {name!r}, "
-            f"where row 1 has {max(int(lengths[0]), 0)}; give every node a list of the same length"
+            f"{_node(block, row, key)} has {found} in column {name!r}, "
+            f"where row {block.first + 1} has {max(int(lengths[0]), 0)}; give every node a list of the same length"
         )
     flat = pc.list_flatten(column)
     values: npt.NDArray[np.float64] = np.asarray(flat.cast(pa.float64()).to_numpy(), np.float64)
     return values.reshape(len(lengths), -1)
 
 
-def read_texts(source: Rows, data: pa.Table, names: list[str]) -> npt.NDArray[np.object_]:
+def _node(block: Block, row: int, key: str) -> str:
+    return f"{block.place(row)}: node {block.data.column(key)[row].as_py()!r}"
+
+
+def read_texts(block: Block, names: Sequence[str]) -> npt.NDArray[np.object_]:
     """The documents: one column, or several joined by a blank; what is missing is empty."""
-    columns = [pc.fill_null(_as_text(source, data.column(name), name), "") for name in names]
+    columns = [pc.fill_null(_as_text(block, block.column(name), name), "") for name in names]
     blank = pa.scalar(" ", pa.large_string())
     joined = columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, blank)
     return np.asarray(joined.to_numpy(), dtype=object)
 
 
-def _as_text(source: Rows, column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+def _as_text(block: Block, column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
     try:
         return column.cast(pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise InputError(f"{source.name}: column {name!r} ({column.type}) does not hold text") from None
+        raise InputError(f"{block.table.name}: column {name!r} ({column.type}) does not hold text") from None
 
 
-def read_labels(source: Rows, column: pa.ChunkedArray, name: str) -> npt.NDArray[Any]:
-    """Classes: integers (-1 where there is none) or text ("" where there is none)."""
-    if pa.types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
+def read_labels(block: Block, name: str, *, infer: bool) -> npt.NDArray[Any]:
+    """Classes: integers (-1 where there is none) or text ("" where there is none).
+
+    With `infer`, text that holds integers only becomes integers.
+    """
+    column = block.column(name)
     kind = column.type
     if pa.types.is_floating(kind):
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, kind), column)
@@ -134,9 +189,9 @@ def read_labels(source: Rows, column: pa.ChunkedArray, name: str) -> npt.NDArray
         column = column.cast(pa.int8())
     if pa.types.is_integer(column.type):
         return np.asarray(pc.fill_null(column.cast(pa.int64()), -1).to_numpy(), np.int64)
-    texts = pc.utf8_trim_whitespace(pc.fill_null(_as_text(source, column, name), ""))
+    texts = pc.utf8_trim_whitespace(pc.fill_null(_as_text(block, column, name), ""))
     given = texts.filter(pc.not_equal(texts, ""))
-    if not source.typed and pc.all(pc.match_substring_regex(given, CANONICAL_INTEGER)).as_py():
+    if infer and pc.all(pc.match_substring_regex(given, CANONICAL_INTEGER)).as_py():
         texts = pc.if_else(pc.equal(texts, ""), "-1", texts)
         return np.asarray(texts.cast(pa.int64()).to_numpy(), np.int64)
     return np.asarray(texts.to_numpy(), dtype=object)

@@ -6,10 +6,12 @@ to find the line as an editor counts it (the header is line 1).
 
 import csv
 import os
+from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -39,25 +41,23 @@ class DelimitedFile:
     def read(self, columns: Sequence[str], strings: Sequence[str] = ()) -> pa.Table:
         """Some columns; those in `strings` stay text as written, the others get the type that fits."""
         self._check_quotes()
+        kinds = dict.fromkeys(strings, pa.string())
         try:
-            return self._parse(columns, strings, min(BLOCK, LARGEST_BLOCK))
-        except pa.ArrowInvalid as error:
-            failure = error
-        if "straddling" in str(failure):
             try:
-                return self._parse(columns, strings, LARGEST_BLOCK)
+                return pa.csv.read_csv(self.path, **self._options(columns, kinds, BLOCK))
             except pa.ArrowInvalid as error:
-                failure = error
-        self._explain(failure)
-        raise InputError(f"{self.path}: {first_line(failure)}")
+                if "straddling" not in str(error):
+                    raise
+                return pa.csv.read_csv(self.path, **self._options(columns, kinds, LARGEST_BLOCK))
+        except pa.ArrowInvalid as error:
+            raise self._explained(error) from None
 
     def schema(self) -> pa.Schema:
         """The columns with the types that fit their first values; text is string, numbers are float64."""
         try:
-            schema = self._open({}).schema
+            schema = pa.csv.open_csv(self.path, **self._options((), {}, STREAM_BLOCK)).schema
         except pa.ArrowInvalid as error:
-            self._explain(error)
-            raise InputError(f"{self.path}: {first_line(error)}") from None
+            raise self._explained(error) from None
         return pa.schema([(name, _lasting(kind)) for name, kind in zip(schema.names, schema.types, strict=True)])
 
     def batches(self, columns: Sequence[str], strings: Sequence[str], rows: int) -> Iterator[pa.Table]:
@@ -66,45 +66,19 @@ class DelimitedFile:
         schema = self.schema()
         kinds = {name: schema.field(name).type for name in columns} | dict.fromkeys(strings, pa.string())
         try:
-            for batch in self._open({name: kinds[name] for name in columns}):
+            for batch in pa.csv.open_csv(self.path, **self._options(columns, kinds, STREAM_BLOCK)):
                 for first in range(0, batch.num_rows, rows):
                     yield pa.Table.from_batches([batch.slice(first, rows)])
         except pa.ArrowInvalid as error:
-            self._explain(error)
-            self._find_odd_number([name for name in columns if pa.types.is_float64(kinds[name])])
-            raise InputError(f"{self.path}: {first_line(error)}") from None
+            numeric = [name for name in columns if pa.types.is_float64(kinds[name])]
+            raise self._explained(error, numeric) from None
 
-    def _open(self, kinds: dict[str, pa.DataType]) -> pa.csv.CSVStreamingReader:
-        return pa.csv.open_csv(
-            self.path,
-            read_options=pa.csv.ReadOptions(column_names=self.columns, skip_rows=self.skip, block_size=STREAM_BLOCK),
-            parse_options=pa.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
-            convert_options=pa.csv.ConvertOptions(include_columns=list(kinds), column_types=kinds),
-        )
-
-    def _find_odd_number(self, columns: list[str]) -> None:
-        """Raise the error that names the first cell of a column of numbers that is none."""
-        empty = {*pa.csv.ConvertOptions().null_values, ""}
-        for line, record in self._records():
-            for name in columns:
-                value = record[self.columns.index(name)]
-                try:
-                    float("0" if value in empty else value)
-                except ValueError:
-                    raise InputError(
-                        f"{self.path}, line {line}: value {value!r} in column {name!r} is not a number; "
-                        "correct it, or name the feature columns to read"
-                    ) from None
-
-    def _parse(self, columns: Sequence[str], strings: Sequence[str], block: int) -> pa.Table:
-        return pa.csv.read_csv(
-            self.path,
-            read_options=pa.csv.ReadOptions(column_names=self.columns, skip_rows=self.skip, block_size=block),
-            parse_options=pa.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
-            convert_options=pa.csv.ConvertOptions(
-                include_columns=list(columns), column_types=dict.fromkeys(strings, pa.string())
-            ),
-        )
+    def _options(self, columns: Sequence[str], kinds: dict[str, pa.DataType], block: int) -> dict[str, Any]:
+        return {
+            "read_options": pa.csv.ReadOptions(column_names=self.columns, skip_rows=self.skip, block_size=block),
+            "parse_options": pa.csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True),
+            "convert_options": pa.csv.ConvertOptions(include_columns=list(columns), column_types=kinds),
+        }
 
     def place(self, row: int) -> str:
         """Where a row stands, for messages: file and line."""
@@ -113,27 +87,15 @@ class DelimitedFile:
                 return f"{self.path}, line {line}"
         return f"{self.path}, row {row + 1}"
 
-    def _records(self) -> Iterator[tuple[int, list[str]]]:
+    def _records(self, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
         """The rows after the header, with the line each starts on."""
         with self.path.open(encoding="utf-8-sig", errors="replace", newline="") as file, _any_field_size():
-            reader = csv.reader(file, delimiter=self.delimiter)
+            reader = csv.reader(file, delimiter=self.delimiter, strict=strict)
             start = 1
-            for record in reader:
-                if record and start > self.skip:
-                    yield start, record
-                start = reader.line_num + 1
-
-    def _check_quotes(self) -> None:
-        """A quotation mark that is never closed would swallow the rest of the file as one field."""
-        with self.path.open("rb") as file:
-            marks = sum(block.count(b'"') for block in iter(lambda: file.read(BLOCK), b""))
-        if marks % 2 == 0:
-            return
-        start = 1
-        with self.path.open(encoding="utf-8-sig", errors="replace", newline="") as file, _any_field_size():
-            reader = csv.reader(file, delimiter=self.delimiter, strict=True)
             try:
-                for _ in reader:
+                for record in reader:
+                    if record and start > self.skip:
+                        yield start, record
                     start = reader.line_num + 1
             except csv.Error as error:
                 if "end of data" in str(error):
@@ -141,16 +103,36 @@ class DelimitedFile:
                         f"{self.path}, line {start}: a quotation mark opens here and is never closed; "
                         'close it, or write "" for a mark inside a quoted field'
                     ) from None
+                raise
 
-    def _explain(self, error: pa.ArrowInvalid) -> None:
-        """Raise the error that names the line, if a second look finds it."""
+    def _check_quotes(self) -> None:
+        """A quotation mark that is never closed would swallow the rest of the file as one field."""
+        with self.path.open("rb") as file:
+            marks = sum(block.count(b'"') for block in iter(lambda: file.read(BLOCK), b""))
+        if marks % 2 == 1:
+            with suppress(csv.Error):  # a stray mark, which the parser takes as it is
+                deque(self._records(strict=True), maxlen=0)
+
+    def _explained(self, error: pa.ArrowInvalid, numeric: Sequence[str] = ()) -> InputError:
+        """The error that names the line, if a second look finds it; `numeric` columns must hold numbers."""
         check_utf8(self.path)
+        empty = {*pa.csv.ConvertOptions().null_values, ""}
         for line, record in self._records():
             if len(record) != len(self.columns):
-                raise InputError(
+                return InputError(
                     f"{self.path}, line {line}: {len(record)} fields, but the header has {len(self.columns)}; "
                     "put quotes around a field that holds the separator, or fill the row"
-                ) from error
+                )
+            for name in numeric:
+                value = record[self.columns.index(name)]
+                try:
+                    float("0" if value in empty else value)
+                except ValueError:
+                    return InputError(
+                        f"{self.path}, line {line}: value {value!r} in column {name!r} is not a number; "
+                        "correct it, or name the feature columns to read"
+                    )
+        return InputError(f"{self.path}: {first_line(error)}")
 
 
 def open_delimited(path: Path) -> DelimitedFile:
@@ -170,11 +152,16 @@ def open_delimited(path: Path) -> DelimitedFile:
         raise InputError(f"{path}: the first line is no header ({error})") from None
     if header is None:
         raise InputError(f"{path}: the file is empty; its first line must name the columns")
-    columns = tuple(name.strip() for name in header)
+    columns = check_unique(tuple(name.strip() for name in header), f"{path}, line {skip}")
+    return DelimitedFile(path, delimiter, columns, skip)
+
+
+def check_unique(columns: tuple[str, ...], place: str) -> tuple[str, ...]:
+    """The names of columns, which must differ."""
     twice = [name for name in columns if columns.count(name) > 1]
     if twice:
-        raise InputError(f"{path}, line {skip}: two columns are called {twice[0]!r}; rename one")
-    return DelimitedFile(path, delimiter, columns, skip)
+        raise InputError(f"{place}: two columns are called {twice[0]!r}; rename one")
+    return columns
 
 
 def check_is_file(path: Path) -> None:

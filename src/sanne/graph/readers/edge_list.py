@@ -4,25 +4,13 @@ from pathlib import Path
 
 from sanne.errors import InputError
 from sanne.graph.graph import Graph
-from sanne.graph.ids import encode_ids, id_array, refuse_control_characters, sort_ids
 from sanne.graph.readers.delimited import DelimitedFile, check_is_file, check_utf8
+from sanne.graph.readers.tables import read_tables
 
 
 def read_edge_list(path: str | Path, *, directed: bool = False) -> Graph:
     """The graph of a SNAP edge list: pairs separated by a tab, a blank or a comma; nodes in sorted order."""
-    file = _open(Path(path))
-    table = file.read(file.columns, strings=file.columns)
-    ids = sort_ids(encode_ids([table.column(0), table.column(1)], infer=True))
-    if len(ids.rows) and ids.rows.min() < 0:
-        row = int(ids.rows.argmin()) % table.num_rows
-        raise InputError(f"{file.place(row)}: an edge needs two node ids")
-    refuse_control_characters(ids, lambda row: file.place(row % table.num_rows))
-    return Graph.from_edges(
-        ids.rows[: table.num_rows],
-        ids.rows[table.num_rows :],
-        node_ids=id_array(ids.distinct),
-        directed=directed,
-    )
+    return read_tables(_open(Path(path)), directed=directed)
 
 
 def _open(path: Path) -> DelimitedFile:

@@ -68,14 +68,15 @@ def as_labels(values: Any, node_ids: npt.NDArray[Any]) -> Any:
     _check_rows(len(array), "labels", node_ids)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array.ravel()
-    if array.dtype.kind == "b" or array.dtype.kind in "iu":
-        return array.astype(np.int64)
-    if array.dtype.kind == "f" and np.array_equal(array, np.floor(array)):
+    whole = array.dtype.kind == "f" and np.isfinite(array).all() and np.array_equal(array, np.floor(array))
+    if array.dtype.kind in "biu" or whole:
         return array.astype(np.int64)
     if array.ndim == 1 and array.dtype.kind in "OU":
         if all(isinstance(label, int | np.integer) for label in array):
             return array.astype(np.int64)
         return np.array(["" if label is None else str(label) for label in array], dtype=object)
+    if array.ndim not in (1, 2) or array.dtype.kind != "f":
+        raise InputError(f"labels must be one class per node, not {array.dtype} of shape {array.shape}")
     return array
 
 

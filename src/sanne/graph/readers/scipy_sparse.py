@@ -7,17 +7,9 @@ import scipy.sparse as sp
 
 from sanne.errors import InputError
 from sanne.graph.graph import LARGEST_WEIGHT, SMALLEST_WEIGHT, Graph, usable_weights
-from sanne.graph.readers.node_data import as_features, as_texts
 
 
-def read_scipy(
-    matrix: Any,
-    *,
-    features: Any = None,
-    text: Any = None,
-    weight: str | bool | None = None,
-    directed: bool = False,
-) -> Graph:
+def read_scipy(matrix: Any, *, weight: str | bool | None = None, directed: bool = False) -> Graph:
     """The graph of a square matrix: an entry (i, j) is an edge from i to j; ids are 0..n-1.
 
     Stored zeros are no edges. The values are weights unless all are 1; `weight` says so either way.
@@ -40,12 +32,4 @@ def read_scipy(
             "correct it or leave the entry out"
         )
     ids = np.arange(entries.shape[0])
-    return Graph.from_edges(
-        rows,
-        columns,
-        values if use else None,
-        node_ids=ids,
-        directed=directed,
-        features=None if features is None else as_features(features, ids),
-        texts=None if text is None else as_texts(text, ids),
-    )
+    return Graph.from_edges(rows, columns, values if use else None, node_ids=ids, directed=directed)

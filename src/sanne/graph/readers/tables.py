@@ -7,6 +7,7 @@ columns. With a node table, its rows are the nodes, in that order; without one, 
 import difflib
 import logging
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,19 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from sanne.errors import InputError
-from sanne.graph.graph import LARGEST_WEIGHT, SMALLEST_WEIGHT, Graph, usable_weights
-from sanne.graph.ids import Ids, encode_ids, id_array, match_ids, refuse_control_characters, sort_ids
-from sanne.graph.readers.columns import Rows, Table, is_numeric, numbers, read_features, read_labels, read_texts
-from sanne.graph.readers.delimited import open_delimited
+from sanne.graph.graph import Graph
+from sanne.graph.ids import Ids, id_array, match_ids, number_ids, refuse_control_characters, sort_ids
+from sanne.graph.readers.columns import (
+    Block,
+    Table,
+    is_numeric,
+    read_features,
+    read_ids,
+    read_labels,
+    read_texts,
+    read_weights,
+)
+from sanne.graph.readers.delimited import DelimitedFile, open_delimited
 from sanne.graph.readers.typed_tables import is_table, open_memory_table, open_parquet
 
 logger = logging.getLogger(__name__)
@@ -48,27 +58,56 @@ def read_tables(
     >>> read_tables("edges.csv", "nodes.parquet", text="abstract")
     """
     edge_table = open_table(edges, "edge table")
-    ends, weights = _read_edges(edge_table, weight)
-    count = len(ends.rows) // 2
+    source, target, column = edge_columns(edge_table, weight)
+    listed = Block.whole(edge_table, [source, target, *([column] if column else [])], [source, target])
+    count = listed.data.num_rows
+    if count == 0 and nodes is None:
+        raise InputError(f"{edge_table.name}: it has no edges, only column names; add one row per edge")
+    ends = number_ids([read_ids(listed, source), read_ids(listed, target)])
+    refuse_control_characters(ends, lambda row: listed.place(row % count))
+    weights = None if column is None else read_weights(listed, column)
     if nodes is None:
         if text is not None or features is not None or label is not None:
             raise InputError("text, features and label name columns of a node table: give node_table= as well")
         ends = sort_ids(ends)
-        return Graph.from_edges(
-            *(ends.rows[:count], ends.rows[count:], weights), node_ids=ends.to_numpy(), directed=directed
-        )
-    node_table = open_table(nodes, "node table")
-    ids, node_data = _read_nodes(node_table, as_names(text), as_names(features), label)
-    found = match_ids(ends.distinct, ids.distinct)
-    _check_all_found(found, ends, edge_table, node_table)
-    rows = found[ends.rows]
+        ids, rows, node_data = ends.distinct, ends.rows, {}
+    else:
+        node_table = open_table(nodes, "node table")
+        columns = NodeColumns.of(node_table, text, features, label)
+        if columns.everything:
+            block = Block.whole(node_table, node_table.columns, columns.strings)
+            columns = columns.with_numeric(node_table, block.data.schema)
+        else:
+            block = Block.whole(node_table, columns.wanted, columns.strings)
+        ids = read_unique_ids(block, columns.key)
+        node_data = columns.read(block, infer=not node_table.typed)
+        rows = _rows_of_ends(ends, ids, listed, node_table)
     return Graph.from_edges(
-        *(rows[:count], rows[count:], weights), node_ids=ids.to_numpy(), directed=directed, **node_data
+        *(rows[:count], rows[count:], weights), node_ids=id_array(ids), directed=directed, **node_data
     )
+
+
+def read_label_table(source: Any, node_ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """One label per node of `node_ids`: -1 or "" where the table has none. Rows of other nodes are passed over."""
+    table = open_table(source, "label table")
+    key, label = _conventional(table, "id"), _conventional(table, "label")
+    if key is None or label is None:
+        raise InputError(f"{table.name}: a label table needs the columns id and label; {_columns_of(table)}")
+    block = Block.whole(table, [key, label], [key, label])
+    position = match_ids(pa.array(node_ids), read_unique_ids(block, key))
+    known = position >= 0
+    if not known.any():
+        raise InputError(f"{table.name}: none of its ids is a node of the model; check the column 'id'")
+    given = read_labels(block, label, infer=not table.typed)
+    labels = np.full(len(node_ids), -1 if given.dtype.kind == "i" else "", dtype=given.dtype)
+    labels[known] = given[position[known]]
+    return labels
 
 
 def open_table(source: Any, name: str) -> Table:
     """Open a path by its ending, or a table in memory; `name` is what messages call the latter."""
+    if isinstance(source, DelimitedFile):
+        return source
     if isinstance(source, str | Path):
         path = Path(source)
         if path.suffix.lower() in PARQUET:
@@ -84,31 +123,15 @@ def open_table(source: Any, name: str) -> Table:
     )
 
 
-def _read_edges(table: Table, weight: str | bool | None) -> tuple[Ids, npt.NDArray[np.float64] | None]:
-    """The ends of all edges (sources, then targets) and the weights."""
-    source, target, column = edge_columns(table, weight)
-    wanted = [source, target] + ([column] if column else [])
-    data = table.read(wanted, strings=[source, target])
-    if data.num_rows == 0:
-        raise InputError(f"{table.name}: it has no edges, only column names; add one row per edge")
-    ends = _encode(table, [data.column(source), data.column(target)])
-    missing = np.flatnonzero(ends.rows < 0)
-    if len(missing):
-        row, name = int(missing[0]) % data.num_rows, (source, target)[int(missing[0]) // data.num_rows]
-        raise InputError(f"{table.place(row)}: no node id in column {name!r}; fill it in or remove the row")
-    return ends, None if column is None else edge_weights(table, data.column(column), column)
-
-
 def edge_columns(table: Table, weight: str | bool | None) -> tuple[str, str, str | None]:
     """The names of the columns of sources, targets and, if there are any, weights."""
     source, target = _endpoints(table)
     if isinstance(weight, str):
         _check_columns(table, [weight], "weight")
-        column: str | None = weight
-    else:
-        column = None if weight is False else _conventional(table, "weight")
-        if weight is True and column is None:
-            raise InputError(f"{table.name}: no column 'weight'; {_columns_of(table)}")
+        return source, target, weight
+    column = None if weight is False else _conventional(table, "weight")
+    if weight is True and column is None:
+        raise InputError(f"{table.name}: no column 'weight'; {_columns_of(table)}")
     return source, target, column
 
 
@@ -123,107 +146,96 @@ def _endpoints(table: Table) -> tuple[str, str]:
     )
 
 
-def edge_weights(table: Rows, column: pa.ChunkedArray, name: str) -> npt.NDArray[np.float64]:
-    """Weights as numbers; the first that is not positive is named."""
-    values = numbers(table, column, name, "weight")
-    bad = np.flatnonzero(~usable_weights(values))
-    if len(bad):
-        row = int(bad[0])
-        problem = "no weight" if np.isnan(values[row]) else f"weight {values[row]:g}"
-        more = f" (and {len(bad) - 1} more rows)" if len(bad) > 1 else ""
-        raise InputError(
-            f"{table.place(row)}: {problem} in column {name!r}{more}; "
-            f"a weight is a positive number, from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}: "
-            "correct it, scale all weights, or remove the edge"
-        )
-    return values
+@dataclass(frozen=True)
+class NodeColumns:
+    """Which columns of a node table hold what."""
 
+    key: str
+    text: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()
+    label: str | None = None
+    everything: bool = False  # neither text nor features were named: every numeric column is a feature
 
-def node_columns(
-    table: Table, text: list[str] | None, features: list[str] | None, label: str | None
-) -> tuple[str, str | None]:
-    """The names of the columns of ids and, if there are any, labels; the others asked for must be there."""
-    key = _conventional(table, "id")
-    if key is None:
-        raise InputError(f"{table.name}: a node table needs a column 'id'; {_columns_of(table)}")
-    if label is None:
-        label = "label" if "label" in table.columns else None
-    else:
-        _check_columns(table, [label], "label")
-    _check_columns(table, text or [], "text")
-    _check_columns(table, features or [], "feature")
-    if label is not None and label in (features or []):
-        raise InputError(f"column {label!r} is the label, so it cannot be a feature as well")
-    return key, label
+    @classmethod
+    def of(
+        cls, table: Table, text: str | Sequence[str] | None, features: str | Sequence[str] | None, label: str | None
+    ) -> "NodeColumns":
+        """The columns asked for, which must be there."""
+        texts, numbers = as_names(text), as_names(features)
+        key = _conventional(table, "id")
+        if key is None:
+            raise InputError(f"{table.name}: a node table needs a column 'id'; {_columns_of(table)}")
+        if label is None:
+            label = "label" if "label" in table.columns else None
+        else:
+            _check_columns(table, [label], "label")
+        _check_columns(table, texts, "text")
+        _check_columns(table, numbers, "feature")
+        if label is not None and label in numbers:
+            raise InputError(f"column {label!r} is the label, so it cannot be a feature as well")
+        return cls(key, texts, numbers, label, everything=text is None and features is None)
 
-
-def _read_nodes(
-    table: Table, text: list[str] | None, features: list[str] | None, label: str | None
-) -> tuple[Ids, dict[str, Any]]:
-    """Node ids in row order, and the texts, features and labels."""
-    key, label = node_columns(table, text, features, label)
-    everything = text is None and features is None
-    wanted = table.columns if everything else [key, *(text or []), *(features or []), *([label] if label else [])]
-    data = table.read(list(dict.fromkeys(wanted)), strings=[key, *(text or []), *([label] if label else [])])
-    ids = _encode(table, [data.column(key)])
-    _check_one_row_per_id(table, ids)
-    if everything:
-        features = [c for c in table.columns if c not in (key, label) and is_numeric(data.column(c).type)]
-        ignored = [c for c in table.columns if c not in (key, label, *features)]
-        if ignored:
+    def with_numeric(self, table: Table, schema: pa.Schema) -> "NodeColumns":
+        """The same with every numeric column as a feature, by the types that the columns have."""
+        others = [name for name in table.columns if name not in (self.key, self.label)]
+        features = tuple(name for name in others if is_numeric(schema.field(name).type))
+        if ignored := [name for name in others if name not in features]:
             logger.info("%s: columns that are not numbers are not read: %s", table.name, ", ".join(ignored))
-    return ids, {
-        "texts": read_texts(table, data, text) if text else None,
-        "features": read_features(table, data, features, id_array(ids.distinct)) if features else None,
-        "labels": read_labels(table, data.column(label), label) if label else None,
-    }
+        return replace(self, features=features)
+
+    @property
+    def strings(self) -> list[str]:
+        """Those that are text, whatever they look like."""
+        return [self.key, *self.text, *([self.label] if self.label else [])]
+
+    @property
+    def wanted(self) -> list[str]:
+        return list(dict.fromkeys([*self.strings, *self.features]))
+
+    def read(self, block: Block, *, infer: bool) -> dict[str, Any]:
+        """Texts, features and labels of a block; with `infer`, labels of digits are numbers."""
+        return {
+            "texts": read_texts(block, self.text) if self.text else None,
+            "features": read_features(block, self.features, self.key) if self.features else None,
+            "labels": read_labels(block, self.label, infer=infer) if self.label else None,
+        }
 
 
-def _encode(table: Table, columns: list[pa.ChunkedArray]) -> Ids:
-    try:
-        ids = encode_ids(columns, infer=not table.typed)
-    except InputError as error:
-        raise InputError(f"{table.name}: {error}") from None
-    refuse_control_characters(ids, lambda row: table.place(row % len(columns[0])))
-    return ids
-
-
-def _check_one_row_per_id(table: Table, ids: Ids) -> None:
-    if len(ids.rows) == 0:
-        raise InputError(f"{table.name}: it has no nodes, only column names; add one row per node")
+def read_unique_ids(block: Block, key: str) -> pa.Array:
+    """The ids of a node table, all different."""
+    if block.data.num_rows == 0:
+        raise InputError(f"{block.table.name}: it has no nodes, only column names; add one row per node")
+    ids = number_ids([read_ids(block, key)])
+    refuse_control_characters(ids, block.place)
     odd = np.flatnonzero(ids.rows != np.arange(len(ids.rows)))
-    if len(odd) == 0:
-        return
-    row = int(odd[0])
-    if ids.rows[row] < 0:
-        raise InputError(f"{table.place(row)}: no node id; fill it in or remove the row")
-    first = int(ids.rows[row])  # every row before the first repeat is numbered like its row
-    where = table.place(first).removeprefix(table.name).lstrip(", ")
-    repeated = ids.distinct[first].as_py()
-    raise InputError(f"{table.place(row)}: id {repeated!r} stands already in {where}; keep one row per node")
+    if len(odd):
+        row = int(odd[0])
+        first = int(ids.rows[row])  # every row before the first repeat is numbered like its row
+        where = block.place(first).removeprefix(block.table.name).lstrip(", ")
+        repeated = ids.distinct[first].as_py()
+        raise InputError(f"{block.place(row)}: id {repeated!r} stands already in {where}; keep one row per node")
+    return ids.distinct
 
 
-def _check_all_found(found: npt.NDArray[np.int64], ends: Ids, edges: Table, nodes: Table) -> None:
+def _rows_of_ends(ends: Ids, ids: pa.Array, edges: Block, nodes: Table) -> npt.NDArray[np.int64]:
+    """The node of every end of an edge; the first edge that names a missing node is refused."""
+    found = match_ids(ends.distinct, ids)
     missing = np.flatnonzero(found < 0)
-    if len(missing) == 0:
-        return
-    count = len(ends.rows) // 2
-    # The first line that names a missing node, whichever of its two ends that is.
-    absent = (found < 0)[ends.rows].reshape(2, count)
-    row = int(absent.any(axis=0).argmax())
-    code = ends.rows[row] if absent[0, row] else ends.rows[count + row]
-    more = f" (nor have {len(missing) - 1} more ids)" if len(missing) > 1 else ""
-    raise InputError(
-        f"{edges.place(row)}: node {ends.distinct[int(code)].as_py()!r} has no row in {nodes.name}{more}; "
-        "add a row for it to the node table, or remove the edge"
-    )
+    if len(missing):
+        absent = (found < 0)[ends.rows].reshape(2, -1)
+        row = int(absent.any(axis=0).argmax())
+        code = ends.rows.reshape(2, -1)[0 if absent[0, row] else 1, row]
+        more = f" (nor have {len(missing) - 1} more ids)" if len(missing) > 1 else ""
+        raise InputError(
+            f"{edges.place(row)}: node {ends.distinct[int(code)].as_py()!r} has no row in {nodes.name}{more}; "
+            "add a row for it to the node table, or remove the edge"
+        )
+    return found[ends.rows]
 
 
-def as_names(given: str | Sequence[str] | None) -> list[str] | None:
-    """One name or several, as a list."""
-    if given is None:
-        return None
-    return [given] if isinstance(given, str) else list(given)
+def as_names(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    """One name or several, as a tuple."""
+    return (given,) if isinstance(given, str) else tuple(given or ())
 
 
 def _conventional(table: Table, name: str) -> str | None:
@@ -233,7 +245,7 @@ def _conventional(table: Table, name: str) -> str | None:
     return next((column for column in table.columns if column.lower() == name), None)
 
 
-def _check_columns(table: Table, names: list[str], what: str) -> None:
+def _check_columns(table: Table, names: Sequence[str], what: str) -> None:
     for name in names:
         if name not in table.columns:
             close = difflib.get_close_matches(name, table.columns, n=1)

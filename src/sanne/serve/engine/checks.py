@@ -12,6 +12,7 @@ from sanne.graph.graph import FloatArray
 from sanne.serve.engine.ids import NodeIds, key_of
 from sanne.serve.engine.state import Group, LiveState
 from sanne.serve.live.features import NewNode, Reads
+from sanne.serve.live.graph import Links
 
 _MAX_WORDS = 1_000_000  # in a row of word counts, for a model that reads every word (Doc2Vec)
 
@@ -23,36 +24,27 @@ def check_requests(
 ) -> list[Group | SanneError]:
     """Each request's nodes ready to be read, or what is wrong with them; `distinct`: no id in two requests."""
     first = state.graph.num_slots
-    checked: list[tuple[Sequence[NewNode], list[Link]] | SanneError] = []
     taken: set[str] = set()
+    found: list[Links | SanneError] = []
     for nodes in requests:
         try:
-            links = _check_nodes(nodes, state.ids, state.features.reads, first)
-            for i, node in enumerate(nodes):
-                if distinct and key_of(node.id) in taken:
-                    raise NodeExistsError(f"nodes[{i}].id: another request is adding a node {node.id!r}")
-            taken |= {key_of(node.id) for node in nodes}
-            checked.append((nodes, links))
+            found.append(state.graph.merged(_check_nodes(nodes, state, taken)))
+            taken.update(key_of(node.id) for node in nodes if distinct)
         except SanneError as error:
-            checked.append(error)
-    described = [node for item in checked if isinstance(item, tuple) for node in item[0]]
-    features = state.read_features(described) if described else np.empty((0, 0), np.float32)
-    result: list[Group | SanneError] = []
-    row = 0
-    for item in checked:
-        if isinstance(item, tuple):
-            nodes, links = item
-            rows = features[row : row + len(nodes)]
-            result.append(Group(tuple(nodes), first, rows, state.graph.merged(links)))
-            row += len(nodes)
-        else:
-            result.append(item)
-    return result
+            found.append(error)
+    good = [nodes for nodes, links in zip(requests, found, strict=True) if not isinstance(links, SanneError)]
+    features = state.read_features([node for nodes in good for node in nodes]) if good else np.empty((0, 0), np.float32)
+    parts = iter(np.split(features, np.cumsum([len(nodes) for nodes in good[:-1]], dtype=np.int64)))
+    return [
+        links if isinstance(links, SanneError) else Group(tuple(nodes), first, next(parts), links)
+        for nodes, links in zip(requests, found, strict=True)
+    ]
 
 
-def _check_nodes(nodes: Sequence[NewNode], ids: NodeIds, reads: Reads, first: int) -> list[Link]:
-    """Check the nodes of one request, numbered from `first`; returns their links by number."""
+def _check_nodes(nodes: Sequence[NewNode], state: LiveState, taken: set[str]) -> list[Link]:
+    """Check the nodes of one request; returns their links by number. `taken` are ids that other requests add."""
     assert nodes
+    ids, first = state.ids, state.graph.num_slots
     own: dict[str, int] = {}
     for i, node in enumerate(nodes):
         if key_of(node.id) in own:
@@ -61,10 +53,12 @@ def _check_nodes(nodes: Sequence[NewNode], ids: NodeIds, reads: Reads, first: in
             raise NodeExistsError(
                 f"nodes[{i}].id: a node {node.id!r} exists already: choose another id, or replace that node"
             )
+        if key_of(node.id) in taken:
+            raise NodeExistsError(f"nodes[{i}].id: another request is adding a node {node.id!r}")
         own[key_of(node.id)] = first + i
     links = []
     for i, node in enumerate(nodes):
-        check_attributes(node, reads, f"nodes[{i}].")
+        check_attributes(node, state.features.reads, f"nodes[{i}].")
         links += check_links(node, first + i, ids, own, f"nodes[{i}].")
     return links
 

@@ -4,7 +4,8 @@ import contextlib
 import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partialmethod
 from pathlib import Path
 from typing import Any, Self
 
@@ -39,7 +40,7 @@ class Answer:
 
     id: NodeId
     vector: FloatArray  # (dim,)
-    spread: float  # length of the vector's standard error; NaN for a model that uses a single walk
+    uncertainty: float  # how undecided the vector is, from 0 to below 1; NaN if the model cannot tell
     explanation: Found | None = None  # (node, share of the vector), largest first
     similar: Found | None = None  # (node, cosine), nearest first
 
@@ -50,7 +51,7 @@ class NodeInfo:
 
     id: NodeId
     vector: FloatArray
-    spread: float  # NaN where the vector came from the paper's table
+    uncertainty: float
     neighbours: Found  # (node, weight), the first `NEIGHBOURS_SHOWN`
     degree: int  # number of neighbours; in a directed graph, in the direction that walks take
     label: str | int | None
@@ -94,13 +95,12 @@ class Engine:
     ) -> Self:
         """Load the model, unless it was read before (`artifact`), and open its store or create one."""
         artifact = artifact or Artifact.read(model_folder)
-        reads = reads_of(artifact.feature_map, graph)
+        reads_of(artifact.feature_map, graph)  # an error if the graph lacks what the model reads
         store = open_store(
             store_folder,
             model=model_digest(artifact),
             graph=graph_digest(graph),
             dim=artifact.model.vector_dim,
-            width=reads.width,
             make_vectors=lambda: base_vectors(model_folder, artifact, graph),
         )
         try:
@@ -112,42 +112,41 @@ class Engine:
             raise
 
     def embed(
-        self, requests: Sequence[Sequence[NewNode]], *, explain: Sequence[int], similar: Sequence[int]
-    ) -> list[Result]:
-        """Answers for several requests, computed together; nothing is kept, and requests do not see each other.
-
-        `explain[i]` and `similar[i]` are the numbers of nodes to list for each node of request i (0: none). The result
-        of an invalid request is its error.
-        """
-        with self._working:
-            return self._answer(check_requests(requests, self._state, distinct=False), explain, similar)
-
-    def add(
         self,
         requests: Sequence[Sequence[NewNode]],
         *,
         explain: Sequence[int],
         similar: Sequence[int],
-        check: Callable[[list[Result]], list[Result]] = list,
+        keep: bool = False,
+        before_commit: Callable[[list[Result]], object] = len,
     ) -> list[Result]:
-        """Like `embed`, but keeps the nodes: they are durable when this returns, all requests in one commit.
+        """Answers for several requests, computed together; requests do not see each other.
 
-        `check` gets the answers before the commit; a request whose answer it turns into an error is not kept.
+        `explain[i]` and `similar[i]` are the numbers of nodes to list for each node of request i (0: none). The result
+        of an invalid request is its error. With `keep` the nodes are added: they are durable when this returns, all
+        requests in one commit. `before_commit` gets all results; if it fails, nothing is kept.
         """
         with self._working:
-            checked = check_requests(requests, self._state, distinct=True)
-            results = check(self._answer(checked, explain, similar))
-            groups, changes = [], []
-            for group, result in zip(checked, results, strict=True):
-                if isinstance(group, Group) and isinstance(result, list):
-                    groups.append(group)
-                    answered = zip(group.nodes, result, strict=True)
-                    changes.append([_entry("add", node, answer.vector, answer.spread) for node, answer in answered])
-            self._store.append(changes)
-            with self._lock:
-                self._state.add(groups, changes)
-            self._tidy()
+            checked = check_requests(requests, self._state, distinct=keep)
+            results = self._answer(checked, explain, similar)
+            before_commit(results)
+            if keep:
+                self._keep(checked, results)
             return results
+
+    add = partialmethod(embed, keep=True)
+
+    def _keep(self, checked: Sequence[Group | SanneError], results: Sequence[Result]) -> None:
+        groups, changes = [], []
+        for group, result in zip(checked, results, strict=True):
+            if isinstance(group, Group) and isinstance(result, list):
+                groups.append(group)
+                answered = zip(group.nodes, result, strict=True)
+                changes.append([_entry("add", node, answer.vector, answer.uncertainty) for node, answer in answered])
+        self._store.append(changes)
+        with self._lock:
+            self._state.add(groups, changes)
+        self._tidy()
 
     def replace(self, nodes: Sequence[NewNode]) -> list[Answer | Exception]:
         """Change the attributes and links of existing nodes (directed: links from them), all in one commit.
@@ -165,7 +164,7 @@ class Engine:
                         results.append(error)
                     else:
                         results.append(answer)
-                        changes.append([_entry("replace", node, answer.vector, answer.spread)])
+                        changes.append([_entry("replace", node, answer.vector, answer.uncertainty)])
                 self._store.append(changes)
                 undo.pop_all()
             self._tidy()
@@ -177,21 +176,17 @@ class Engine:
         check_links(node, number, self._state.ids, {}, "")
         with contextlib.ExitStack() as own:
             with self._lock:
-                own.callback(self._locked, self._state.remember(number))
+                own.callback(self._state.remember(number))
                 self._state.apply([[_entry("replace", node)]])
             reading = self._reader.read([self._read_request(number)])
-            vector, spread = reading.vectors[0], float(reading.uncertainty[0])
+            vector, uncertainty = reading.vectors[0], float(reading.uncertainty[0])
             if not np.isfinite(vector).all():
                 raise FieldError("features", _TOO_LARGE)
             with self._lock:
-                self._state.set_vector(number, vector, spread)
+                self._state.set_vector(number, vector, uncertainty)
                 name = self._state.ids.name(number)
             undo.callback(own.pop_all().close)
-        return Answer(name, vector, spread)
-
-    def _locked(self, call: Callable[[], None]) -> None:
-        with self._lock:
-            call()
+        return Answer(name, vector, uncertainty)
 
     def delete(self, ids: Sequence[NodeId]) -> list[NodeId | Exception]:
         """Remove nodes and their edges in one commit; gives their ids as answers show them."""
@@ -243,7 +238,7 @@ class Engine:
                 reading = self._reader.read([self._read_request(node) for node in nodes])
                 rows = zip(nodes, reading.vectors, reading.uncertainty.tolist(), strict=True)
                 name = self._state.ids.name
-                self._commit([[Entry("vector", key_of(name(node)), vector=v, spread=s)] for node, v, s in rows])
+                self._commit([[Entry("vector", key_of(name(node)), vector=v, uncertainty=s)] for node, v, s in rows])
             return len(waiting)
 
     def node(self, id: NodeId) -> NodeInfo:
@@ -251,12 +246,12 @@ class Engine:
         with self._lock:
             number = self._number(id)
             state = self._state
-            vector, spread = state.vectors.get(number)
+            vector, uncertainty = state.vectors.get(number)
             ends, weights = state.graph.neighbours(number, NEIGHBOURS_SHOWN)
             return NodeInfo(
                 id=state.ids.name(number),
                 vector=vector,
-                spread=spread,
+                uncertainty=uncertainty,
                 neighbours=self._named(zip(ends.tolist(), weights.tolist(), strict=True)),
                 degree=state.graph.degree(number),
                 label=state.label(number),
@@ -264,6 +259,12 @@ class Engine:
                 added=state.is_added(number),
                 stale=state.is_stale(number),
             )
+
+    def some_ids(self, count: int) -> list[NodeId]:
+        """The ids of some nodes, the first ones."""
+        with self._lock:
+            numbers = np.flatnonzero(self._state.graph.alive)[:count]
+            return [self._state.ids.name(number) for number in numbers.tolist()]
 
     def similar_to(self, id: NodeId, k: int) -> Found:
         """The `k` nodes nearest to a node, without itself, as (id, cosine)."""
@@ -277,12 +278,6 @@ class Engine:
         assert vector.shape == (self.dim,)
         return self._nearest(vector[None], k)[0]
 
-    @property
-    def num_deleted(self) -> int:
-        """How many nodes were deleted."""
-        alive = self._state.graph.alive
-        return len(alive) - int(np.count_nonzero(alive))
-
     def deleted(self) -> list[NodeId]:
         """The ids of deleted nodes, without those that were added again."""
         with self._lock:
@@ -290,34 +285,28 @@ class Engine:
             names = [ids.name(number) for number in np.flatnonzero(~self._state.graph.alive).tolist()]
             return [name for name in dict.fromkeys(names) if ids.find(name) < 0]
 
-    @property
-    def num_arrived(self) -> int:
-        """How many nodes were added since the fit, including those deleted again."""
-        return self._state.graph.num_slots - self._state.graph.base.num_nodes
-
-    def arrived(self, first: int, count: int) -> list[NodeId | None]:
-        """At most `count` of the added nodes in order, from position `first`; None for one that was deleted."""
+    def arrived(self, first: int, count: int) -> list[tuple[NodeId, FloatArray] | None]:
+        """Ids and vectors of at most `count` added nodes in order, from position `first`; None for a deleted one."""
         with self._lock:
-            graph, name = self._state.graph, self._state.ids.name
+            graph, name, vector = self._state.graph, self._state.ids.name, self._state.vectors.get
             numbers = range(graph.base.num_nodes + first, graph.num_slots)[:count]
-            return [name(number) if graph.alive[number] else None for number in numbers]
+            return [(name(number), vector(number)[0]) if graph.alive[number] else None for number in numbers]
 
     def text_changes(self) -> TextChanges:
         """How ids and texts differ from those of the base graph."""
         with self._lock:
             return self._state.text_changes()
 
-    def statistics(self) -> dict[str, Any]:
-        """Counts: nodes, edges, added, deleted, stale, dim, reads, journal_rows."""
+    def statistics(self) -> dict[str, int]:
+        """Counts. Of the nodes that arrived since the fit, `added` leaves out those that were deleted again."""
         with self._lock:
             return {
                 "nodes": self._state.num_nodes,
                 "edges": self._state.graph.num_edges,
+                "arrived": self._state.num_arrived,
                 "added": self._state.num_added,
                 "deleted": self._state.deleted,
                 "stale": self._state.num_stale,
-                "dim": self.dim,
-                "reads": self.reads,
                 "journal_rows": self._store.rows,
             }
 
@@ -341,11 +330,8 @@ class Engine:
         for i, group in groups:
             rows = range(row, row + len(group.nodes))
             row = rows.stop
-            answers = self._group_answers(group, reading, rows)
-            if similar[i] > 0 and isinstance(answers, list):
-                found = [near[number][: similar[i]] for number in rows]
-                answers = [replace(answer, similar=part) for answer, part in zip(answers, found, strict=True)]
-            results[i] = answers
+            found = [near[number][: similar[i]] if similar[i] > 0 else None for number in rows]
+            results[i] = self._group_answers(group, reading, rows, found)
         return results
 
     def _read(self, groups: Sequence[Group], explain: Sequence[int]) -> Reading:
@@ -362,7 +348,7 @@ class Engine:
         ]
         return self._reader.read(wanted, guests)
 
-    def _group_answers(self, group: Group, reading: Reading, rows: range) -> Result:
+    def _group_answers(self, group: Group, reading: Reading, rows: range, similar: Sequence[Found | None]) -> Result:
         answers = []
         for i, (node, row) in enumerate(zip(group.nodes, rows, strict=True)):
             vector, contribution = reading.vectors[row], reading.contributions[row]
@@ -372,7 +358,7 @@ class Engine:
             if len(contribution[0]):
                 explanation = self._named(zip(*(part.tolist() for part in contribution), strict=True), group)
             name = self._state.ids.external_id(node.id)
-            answers.append(Answer(name, vector, float(reading.uncertainty[row]), explanation))
+            answers.append(Answer(name, vector, float(reading.uncertainty[row]), explanation, similar[i]))
         return answers
 
     def _nearest(self, queries: FloatArray, k: int, leave_out: int = -1) -> list[Found]:
@@ -415,6 +401,6 @@ def _unknown(id: NodeId) -> UnknownNodeError:
     return UnknownNodeError(f"no node has the id {id!r}")
 
 
-def _entry(kind: Kind, node: NewNode, vector: FloatArray | None = None, spread: float = float("nan")) -> Entry:
+def _entry(kind: Kind, node: NewNode, vector: FloatArray | None = None, uncertainty: float = float("nan")) -> Entry:
     links = tuple((key_of(end), stored_weight(weight)) for end, weight in node.links)
-    return Entry(kind, key_of(node.id), node.text, node.features, links, vector, spread)
+    return Entry(kind, key_of(node.id), node.text, node.features, links, vector, uncertainty)

@@ -4,15 +4,13 @@ A JSON client may write the id 7 as 7 or as "7": both mean the same node, so an 
 base has integer ids, ids that are written as plain 64-bit integers are returned as integers.
 """
 
+import contextlib
 import hashlib
-import re
 
 import numpy as np
 
 from sanne.graph.graph import Graph
 from sanne.serve.live.features import NodeId
-
-_PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,18}", re.ASCII)
 
 
 def key_of(node_id: NodeId) -> str:
@@ -32,8 +30,8 @@ class NodeIds:
         self._graph = graph
         self._base_count = graph.num_nodes
         self._integers = graph.has_integer_ids
-        self._added: dict[str, int] = {}
-        self._names: list[str] = []
+        self._added: dict[NodeId, int] = {}
+        self._names: list[NodeId] = []
         self._gone: set[int] = set()  # base nodes that were removed
         if not graph.ids_count_up:
             # Sorted hashes of the base's ids: 12 bytes a node, where a dictionary takes a hundred.
@@ -43,31 +41,34 @@ class NodeIds:
 
     def find(self, node_id: NodeId) -> int:
         """The number of an id, or -1."""
-        key = key_of(node_id)
-        found = self._added.get(key)
-        if found is not None:
+        name = self.external_id(node_id)
+        if (found := self._added.get(name)) is not None:
             return found
-        found = self._find_in_base(key)
+        found = self._find_in_base(name)
         return -1 if found in self._gone else found
 
     def name(self, number: int) -> NodeId:
         """The id of a number."""
-        if number < self._base_count:
-            name: NodeId = self._graph.node_ids[number]
-            return int(name) if self._integers else str(name)
-        return self.external_id(self._names[number - self._base_count])
+        if number >= self._base_count:
+            return self._names[number - self._base_count]
+        name: NodeId = self._graph.node_ids[number]
+        return int(name) if self._integers else str(name)
 
-    def external_id(self, key: NodeId) -> NodeId:
+    def external_id(self, node_id: NodeId) -> NodeId:
         """An id as answers show it."""
-        text = key_of(key)
-        number = _as_integer(text) if self._integers else None
-        return text if number is None else number
+        text = key_of(node_id)
+        if self._integers:
+            with contextlib.suppress(ValueError):
+                number = int(text)
+                if str(number) == text and -(2**63) <= number < 2**63:
+                    return number
+        return text
 
     def add(self, node_id: NodeId) -> int:
         """Give a new id its number."""
-        key, number = key_of(node_id), self._base_count + len(self._names)
-        self._added[key] = number
-        self._names.append(key)
+        name, number = self.external_id(node_id), self._base_count + len(self._names)
+        self._added[name] = number
+        self._names.append(name)
         return number
 
     def remove(self, number: int) -> None:
@@ -77,28 +78,16 @@ class NodeIds:
         else:
             del self._added[self._names[number - self._base_count]]
 
-    def _find_in_base(self, key: str) -> int:
-        wanted: NodeId = key
-        if self._integers:
-            number = _as_integer(key)
-            if number is None:
-                return -1
-            wanted = number
+    def _find_in_base(self, name: NodeId) -> int:
+        if isinstance(name, int) != self._integers:
+            return -1
         if self._graph.ids_count_up:
-            return int(wanted) if 0 <= int(wanted) < self._base_count else -1
-        hashed = hash(wanted)
+            return int(name) if 0 <= int(name) < self._base_count else -1
+        hashed = hash(name)
         place = int(np.searchsorted(self._hashes, hashed))
         while place < len(self._hashes) and self._hashes[place] == hashed:
             row = int(self._order[place])
-            if self._graph.node_ids[row] == wanted:
+            if self._graph.node_ids[row] == name:
                 return row
             place += 1
         return -1
-
-
-def _as_integer(text: str) -> int | None:
-    """The integer that a text is the plain form of; None if there is none that fits in 64 bits."""
-    if not _PLAIN_INTEGER.fullmatch(text):
-        return None
-    number = int(text)
-    return number if -(2**63) <= number < 2**63 else None

@@ -58,8 +58,7 @@ class LiveState:
         self.texts: dict[int, str | None] = {}  # of added and replaced nodes
         self.deleted = 0
         self._base_count = graph.num_slots
-        self._changed: dict[int, None] = {}
-        self._near: dict[int, None] = {}
+        self._stale: dict[int, bool] = {}  # whether a node's own edges changed, or only those of a neighbour
         self._reread: set[int] = set()  # nodes with other neighbours than before
         self._refreshed: set[int] = set()  # base nodes with other vectors than the store began with
 
@@ -73,20 +72,24 @@ class LiveState:
         return self.graph.num_slots - self.deleted
 
     @property
+    def num_arrived(self) -> int:
+        return self.graph.num_slots - self._base_count
+
+    @property
     def num_added(self) -> int:
         return int(self.graph.alive[self._base_count :].sum())
 
     @property
     def stale(self) -> list[int]:
         """Nodes whose vectors are out of date, those whose own edges changed first."""
-        return [*self._changed, *self._near]
+        return sorted(self._stale, key=lambda node: not self._stale[node])
 
     @property
     def num_stale(self) -> int:
-        return len(self._changed) + len(self._near)
+        return len(self._stale)
 
     def is_stale(self, node: int) -> bool:
-        return node in self._changed or node in self._near
+        return node in self._stale
 
     def is_added(self, node: int) -> bool:
         return node >= self._base_count
@@ -136,19 +139,20 @@ class LiveState:
         """A function that undoes the replacement of a node, after later changes have been undone."""
         links, vector, was_refreshed = self.graph.links(node), self.vectors.get(node), node in self._refreshed
         features, text, was_replaced = self.features.get(node), self.texts.get(node), node in self.texts
-        changed, near = dict(self._changed), dict(self._near)
+        stale = dict(self._stale)
 
         def undo() -> None:
-            self._reread |= self.graph.remove_links(node) | self.graph.connect(links)
-            self.features.put(node, features)
-            self.texts[node] = text
-            if not was_replaced:
-                del self.texts[node]
-            self.vectors.put(node, *vector)
-            if not was_refreshed:
-                self._refreshed.discard(node)
-            self._changed, self._near = changed, near
-            self._reread_links()
+            with self.vectors.lock:
+                self._reread |= self.graph.remove_links(node) | self.graph.connect(links)
+                self.features.put(node, features)
+                self.texts[node] = text
+                if not was_replaced:
+                    del self.texts[node]
+                self.vectors.put(node, *vector)
+                if not was_refreshed:
+                    self._refreshed.discard(node)
+                self._stale = stale
+                self._reread_links()
 
         return undo
 
@@ -173,13 +177,12 @@ class LiveState:
         written = [(self.ids.name(node), text) for node, text in self.texts.items()]
         return TextChanges(written, {*deleted, *replaced})
 
-    def set_vector(self, node: int, vector: FloatArray, spread: float) -> None:
+    def set_vector(self, node: int, vector: FloatArray, uncertainty: float) -> None:
         """Set a vector that was computed from the graph as it is."""
-        self.vectors.put(node, vector, spread)
+        self.vectors.put(node, vector, uncertainty)
         if not self.is_added(node):
             self._refreshed.add(node)
-        self._changed.pop(node, None)
-        self._near.pop(node, None)
+        self._stale.pop(node, None)
 
     def as_entries(self, features_of: FeaturesOf) -> Iterator[Entry]:
         """The shortest history that leads to this state; `features_of` gives the features sent with a node.
@@ -208,10 +211,9 @@ class LiveState:
             if links and node not in self.texts:
                 yield Entry("edges", self._key(node), links=self._keyed(links))
         for node in sorted(self._refreshed.difference(replaced)):
-            vector, spread = self.vectors.get(node)
-            yield Entry("vector", self._key(node), vector=vector, spread=spread)
-        marks = [(node, 1.0) for node in self._changed] + [(node, 0.0) for node in self._near]
-        yield Entry("stale", "", links=self._keyed(marks))
+            vector, uncertainty = self.vectors.get(node)
+            yield Entry("vector", self._key(node), vector=vector, uncertainty=uncertainty)
+        yield Entry("stale", "", links=self._keyed([(node, float(own)) for node, own in self._stale.items()]))
 
     def _described(
         self,
@@ -220,8 +222,8 @@ class LiveState:
         links: Sequence[tuple[int, float]],
         features_of: FeaturesOf,
     ) -> Entry:
-        key, (vector, spread) = self._key(node), self.vectors.get(node)
-        return Entry(kind, key, self.texts[node], features_of(key), self._keyed(links), vector, spread)
+        key, (vector, uncertainty) = self._key(node), self.vectors.get(node)
+        return Entry(kind, key, self.texts[node], features_of(key), self._keyed(links), vector, uncertainty)
 
     def _key(self, node: int) -> str:
         return key_of(self.ids.name(node))
@@ -233,7 +235,9 @@ class LiveState:
         """Add nodes without links; returns the number of the first."""
         first = self.graph.add_nodes(len(entries))
         self.features.add(rows)
-        self.vectors.add(np.array([entry.vector for entry in entries]), np.array([entry.spread for entry in entries]))
+        self.vectors.add(
+            np.array([entry.vector for entry in entries]), np.array([entry.uncertainty for entry in entries])
+        )
         for entry in entries:
             self.texts[self.ids.add(entry.id)] = entry.text
         self._reread |= set(range(first, first + len(entries)))
@@ -241,29 +245,26 @@ class LiveState:
 
     def _apply_one(self, entry: Entry, features: FloatArray | None) -> None:
         if entry.kind == "stale":
-            marks = [(self._find(key), own) for key, own in entry.links]
-            self._changed = {node: None for node, own in marks if own}
-            self._near = {node: None for node, own in marks if not own}
+            self._stale = {self._find(key): bool(own) for key, own in entry.links}
             return
         node = self._find(entry.id)
         if entry.kind == "vector":
             assert entry.vector is not None
-            self.set_vector(node, entry.vector, entry.spread)
+            self.set_vector(node, entry.vector, entry.uncertainty)
         elif entry.kind == "delete":
             self._mark(self.graph.remove_node(node))
             self.ids.remove(node)
             self.deleted += 1
             self.texts.pop(node, None)
             self._refreshed.discard(node)
-            self._changed.pop(node, None)
-            self._near.pop(node, None)
+            self._stale.pop(node, None)
         else:
             assert features is not None
             self.features.put(node, features)
             self.texts[node] = entry.text
             self._mark(self.graph.remove_links(node) | self.graph.connect(self._links([(node, entry)])))
             if entry.vector is not None:
-                self.set_vector(node, entry.vector, entry.spread)
+                self.set_vector(node, entry.vector, entry.uncertainty)
 
     def _links(self, entries: Sequence[tuple[int, Entry]]) -> Links:
         links = [(node, self._find(end), weight) for node, entry in entries for end, weight in entry.links]
@@ -278,14 +279,14 @@ class LiveState:
     def _mark(self, changed: set[int], fresh: Container[int] = ()) -> None:
         self._reread |= changed
         for node in sorted(changed):
-            if node not in fresh:
-                self._changed[node] = None
-                self._near.pop(node, None)
+            if node not in fresh and not self._stale.get(node):
+                self._stale.pop(node, None)  # a neighbour's place in the order is lost
+                self._stale[node] = True
         for node in sorted(changed):
             if self.graph.degree(node) <= NEAR_DEGREE:
                 for near in self.graph.neighbours(node)[0].tolist():
-                    if near not in self._changed and near not in fresh:
-                        self._near[near] = None
+                    if near not in fresh:
+                        self._stale.setdefault(near, False)
 
     def _reread_links(self) -> None:
         """For a model whose features depend on links: recompute those of nodes with new neighbours."""

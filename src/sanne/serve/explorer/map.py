@@ -3,13 +3,13 @@
 import hashlib
 import json
 import logging
-import os
-import shutil
-import subprocess
-import sys
-import tempfile
+import multiprocessing
 import threading
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,18 +22,18 @@ from sanne.evaluate.labels import has_label
 from sanne.files.atomic import replaced_folder
 from sanne.serve.explorer.layout import (
     FITTED_AT_MOST,
+    Colours,
     Floats,
-    Placer,
     Rows,
-    centred,
+    between,
     drawn_rows,
     lay_out,
+    lay_out_apart,
     nearest,
 )
 
 logger = logging.getLogger(__name__)
 
-Colours = npt.NDArray[np.uint16]
 Kind = Literal["tsne", "pca"]
 Colouring = Literal["label", "community", "none"]
 
@@ -41,9 +41,7 @@ FOLDER = "map"  # inside the store
 NO_COLOUR = 2**16 - 1
 CLASSES_AT_MOST = 200  # in the legend; rarer labels have no colour
 _FORMAT = 1
-_CLOUD = 24  # points around a new node, to show how far its spread reaches
 _PATIENCE = 20.0  # seconds for a layout to stop
-_NICE = 5  # the layout has a lower priority than requests
 _OWN_PROCESS = 1000  # nodes; fewer take less time than starting a process does
 
 
@@ -60,10 +58,6 @@ class Layout:
     version: str  # changes with points and colours
 
 
-class _StoppedError(Exception):
-    """The server stops while a map is computed."""
-
-
 class NodeMap:
     """Two coordinates for every node, or for a sample of very many, and for new nodes.
 
@@ -77,23 +71,22 @@ class NodeMap:
         self._rows = drawn_rows(len(vectors), seed)
         drawn = np.ascontiguousarray(vectors[self._rows], np.float32)
         self._reduce = PrincipalAxes.of(drawn[:FITTED_AT_MOST])
-        self._reduced = self._reduce(drawn)
-        self._reference = self._reduced[:FITTED_AT_MOST]
+        reduced = self._reduce(drawn)
+        self._reference, self._others = reduced[:FITTED_AT_MOST], reduced[FITTED_AT_MOST:]
         self._labels = _label_colours(None if labels is None else labels[self._rows])
         self._key = hashlib.sha256(drawn.tobytes() + f"{_FORMAT} {seed}".encode()).hexdigest()
-        self._lock = threading.Lock()  # one placing at a time
-        self._process: subprocess.Popen[str] | None = None
+        self._process: BaseProcess | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
         self.total = len(vectors)
         self.progress: float | None = None  # of the t-SNE map that is being computed
-        self._set("pca", centred(first_two(self._reduced)), None)
+        self.layout = self._draw("pca", np.asarray(first_two(reduced), np.float32), None)
 
     def start(self) -> None:
         """Use the map on disk, or start computing one in the background."""
         kept = self._read_kept()
         if kept is not None:
-            self._set("tsne", *kept)
+            self.layout = self._draw("tsne", *kept)
             return
         try:
             tsne_package()
@@ -101,7 +94,7 @@ class NodeMap:
             logger.warning("%s; the map shows two principal axes instead", error)
             return
         self.progress = 0.0
-        self._thread = threading.Thread(target=self._lay_out, name="sanne-map", daemon=True)
+        self._thread = threading.Thread(target=self._improve, name="sanne-map", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
@@ -114,26 +107,13 @@ class NodeMap:
 
     def place(self, vectors: Floats) -> tuple[Floats, Colours]:
         """Points and colours of new nodes; they have a colour only if communities are shown."""
-        reduced = self._reduce(np.asarray(vectors, np.float32))
-        with self._lock:
-            layout, placer = self.layout, self._placer
-            points = placer(reduced)
+        reduced, layout = self._reduce(np.asarray(vectors, np.float32)), self.layout
         colours = np.full(len(reduced), NO_COLOUR, np.uint16)
-        if layout.colouring == "community" and len(reduced):
+        if layout.colouring == "community":
             colours = layout.colours[nearest(self._reference, reduced, 1)[0][:, 0]]
-        return points, colours
+        return between(self._reference, layout.points, reduced), colours
 
-    def reach(self, vector: Floats, spread: float, point: Floats) -> float:
-        """How far a node's point would move if its vector moved by its spread, averaged over directions."""
-        if not np.isfinite(spread) or spread <= 0:
-            return 0.0
-        steps = np.random.default_rng(0).normal(size=(_CLOUD, len(vector)))
-        steps *= spread / np.linalg.norm(steps, axis=1, keepdims=True)
-        around, _ = self.place(np.asarray(vector + steps, np.float32))
-        return float(np.sqrt(((around - point) ** 2).sum(axis=1).mean()))
-
-    def _set(self, kind: Kind, points: Floats, communities: Colours | None) -> None:
-        placer = Placer(self._reference, points[: len(self._reference)], tsne=kind == "tsne")
+    def _draw(self, kind: Kind, points: Floats, communities: Colours | None) -> Layout:
         colouring: Colouring
         if self._labels is not None:
             colouring, (colours, classes) = "label", self._labels
@@ -143,9 +123,7 @@ class NodeMap:
         else:
             colouring, colours, classes = "none", np.full(len(points), NO_COLOUR, np.uint16), []
         version = hashlib.sha256(points.tobytes() + colours.tobytes() + json.dumps(classes).encode()).hexdigest()[:16]
-        with self._lock:
-            self.layout = Layout(kind, self._rows, points, colours, classes, colouring, version)
-            self._placer = placer
+        return Layout(kind, self._rows, points, colours, classes, colouring, version)
 
     def _read_kept(self) -> tuple[Floats, Colours] | None:
         try:
@@ -159,77 +137,54 @@ class NodeMap:
             return None
         return points.astype(np.float32), communities.astype(np.uint16)
 
-    def _lay_out(self) -> None:
-        """Compute the layout, for many nodes in a process of its own, and keep it."""
-        work = Path(tempfile.mkdtemp(prefix="sanne-map-"))
+    def _improve(self) -> None:
+        """Compute the t-SNE map, for many nodes in a process of its own, and keep it."""
+        compute = lay_out if len(self._reference) < _OWN_PROCESS else self._lay_out_apart
         try:
-            np.save(work / "reference.npy", self._reference)
-            np.save(work / "others.npy", self._reduced[len(self._reference) :])
-            if len(self._reference) < _OWN_PROCESS:
-                lay_out(work, self._seed, self._report)
-            elif not self._run(work):
-                return
-            points, communities = np.load(work / "points.npy"), np.load(work / "communities.npy")
-            self._set("tsne", points, communities)
+            points, communities = compute(self._reference, self._others, self._seed, self._report)
+            self.layout = self._draw("tsne", points, communities)
             with replaced_folder(self._folder) as part:
                 np.save(part / "points.npy", points)
                 np.save(part / "communities.npy", communities)
-                (part / "map.json").write_text(json.dumps({"key": self._key, "count": len(points)}), encoding="utf-8")
-        except _StoppedError:
-            pass
-        except (OSError, SanneError) as error:
-            logger.warning("the map could not be saved: %s", error)
+                (part / "map.json").write_text(json.dumps({"key": self._key}), encoding="utf-8")
+        except (CancelledError, EOFError, OSError, SanneError) as error:
+            if not self._closed:
+                logger.warning("the map could not be computed and saved: %r", error)
         finally:
             self.progress = None
-            shutil.rmtree(work, ignore_errors=True)
 
     def _report(self, share: float) -> None:
         if self._closed:
-            raise _StoppedError
+            raise CancelledError
         self.progress = share
 
-    def _run(self, work: Path) -> bool:
-        command = [sys.executable, "-m", "sanne.serve.explorer.layout", str(work), str(self._seed)]
-        calm = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=calm) as process:
-            self._process = process
-            _lower_priority(process.pid)
-            if self._closed:
-                process.terminate()
-            assert process.stdout is not None
-            assert process.stderr is not None
-            for line in process.stdout:
-                self.progress = float(line)
-            complaint = process.stderr.read().strip().splitlines()
-        if process.returncode != 0 and not self._closed:
-            logger.warning("the map could not be computed: %s", complaint[-1] if complaint else process.returncode)
-        return process.returncode == 0
-
-
-def _lower_priority(process: int) -> None:
-    """Lower the priority of a process, where the system has priorities."""
-    if hasattr(os, "setpriority"):
-        os.setpriority(os.PRIO_PROCESS, process, _NICE)
+    def _lay_out_apart(
+        self, reference: Floats, others: Floats, seed: int, report: Callable[[float], None]
+    ) -> tuple[Floats, Colours]:
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=lay_out_apart, args=(theirs, seed), daemon=True)
+        process.start()
+        theirs.close()
+        self._process = process
+        with ours:
+            ours.send((reference, others))
+            while isinstance(message := ours.recv(), float):
+                report(message)
+        process.join()
+        return message
 
 
 def _label_colours(labels: npt.NDArray[Any] | None) -> tuple[Colours, list[str]] | None:
     """Colours and names of the labels, the most frequent if there are too many; None without labels."""
-    if labels is None or labels.ndim != 1:
+    if labels is None or labels.ndim != 1 or not (given := has_label(labels)).any():
         return None
-    given = has_label(labels)
-    if not given.any():
-        return None
-    values = np.array([str(value) for value in np.asarray(labels)[given].tolist()], dtype=object)
-    distinct, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    names = [str(name) for name in distinct]
-    order = sorted(range(len(names)), key=lambda i: _sort_key(names[i]))
-    if len(names) > CLASSES_AT_MOST:
-        order = sorted(order, key=lambda i: -counts[i])[:CLASSES_AT_MOST]
-    colour_of = np.full(len(names), NO_COLOUR, np.uint16)
-    colour_of[order] = np.arange(len(order))
+    names = [str(value) for value in labels[given].tolist()]
+    classes = sorted((name for name, _ in Counter(names).most_common(CLASSES_AT_MOST)), key=_sort_key)
+    colour_of = {name: colour for colour, name in enumerate(classes)}
     colours = np.full(len(labels), NO_COLOUR, np.uint16)
-    colours[given] = colour_of[place]
-    return colours, [names[i] for i in order]
+    colours[given] = [colour_of.get(name, NO_COLOUR) for name in names]
+    return colours, classes
 
 
 def _sort_key(name: str) -> tuple[bool, float, str]:

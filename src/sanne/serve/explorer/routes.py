@@ -1,8 +1,5 @@
 """The page at /, and what it asks for besides the engine's own routes: the map, new nodes on it, and a search."""
 
-import contextlib
-import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -13,15 +10,14 @@ from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, Field
 from starlette.types import Scope
 
-from sanne.errors import FieldError, UnknownNodeError
-from sanne.graph.graph import FloatArray, Graph
+from sanne.errors import FieldError
+from sanne.graph.graph import Graph
 from sanne.serve.engine.engine import Engine
 from sanne.serve.explorer.map import NO_COLOUR, NodeMap
 from sanne.serve.explorer.search import NodeSearch
 from sanne.serve.http.app import Route, add_routes, json_response
 from sanne.serve.http.schemas import Number, Strict
 from sanne.serve.http.work import to_json
-from sanne.serve.live.features import NodeId
 
 FILES = Path(__file__).parent / "page"
 _HEADERS = {
@@ -35,7 +31,6 @@ _HEADERS = {
     "cache-control": "no-cache",
 }
 _PLACED_AT_ONCE = 200  # new nodes; the page asks again for more
-_LEARNED_AT_ONCE = 1000
 _CACHED = {"cache-control": "private, max-age=31536000, immutable"}
 _NOT_CACHED = {"cache-control": "no-store"}
 _BINARY = "application/octet-stream"
@@ -75,7 +70,6 @@ class Arrivals(BaseModel):
 
 class PlacedNode(Strict):
     vector: list[Number]
-    spread: Annotated[float, Field(ge=0, le=1e30)] | None = None
 
 
 class PlaceQuery(Strict):
@@ -88,7 +82,6 @@ class Place(BaseModel):
     x: float
     y: float
     colour: int
-    reach: float = Field(description="How far the point would move if the vector moved by its spread.")
 
 
 class Places(BaseModel):
@@ -104,13 +97,6 @@ class FoundNode(BaseModel):
 class FoundNodes(BaseModel):
     nodes: list[FoundNode]
     complete: bool = Field(description="Whether all nodes were searched.")
-
-
-@dataclass
-class _NewNode:
-    id: NodeId
-    vector: FloatArray
-    place: dict[str, Any] | None = None  # on the map of `Explorer._version`
 
 
 class PageFiles(StaticFiles):
@@ -136,7 +122,7 @@ def add_page(app: FastAPI, explorer: "Explorer") -> None:
 
 
 class Explorer:
-    """The map and the search, kept up to date with the engine.
+    """The map and the search, kept up to date with the engine; for one thread, that of look-ups.
 
     `graph` and `store` are what the engine was opened with; `labels` are the names of the graph's labels, if it has
     any. The map is not computed before it is first asked for.
@@ -149,21 +135,15 @@ class Explorer:
         self._store = Path(store)
         self._labels = graph.labels if labels is None else labels
         self._map: NodeMap | None = None
-        self._new_nodes: list[_NewNode | None] = []  # None: deleted again
-        self._version = ""  # of the map that new nodes were placed on
-        self._lock = threading.RLock()
 
     @property
     def map(self) -> NodeMap:
         """The map; the first call computes a simple one at once, and starts a better one in the background."""
-        with self._lock:
-            if self._map is None:
-                vectors = np.load(
-                    self._store / "vectors.npy", mmap_mode="r"
-                )  # the original vectors: the map does not move
-                self._map = NodeMap(self._store, vectors, self._labels)
-                self._map.start()
-            return self._map
+        if self._map is None:
+            vectors = np.load(self._store / "vectors.npy", mmap_mode="r")  # the first ones: the map does not move
+            self._map = NodeMap(self._store, vectors, self._labels)
+            self._map.start()
+        return self._map
 
     def close(self) -> None:
         """Stop computing the map."""
@@ -185,7 +165,7 @@ class Explorer:
 
     def info(self) -> Response:
         """What the map is, and its progress."""
-        layout = self.map.layout
+        layout, counts = self.map.layout, self.engine.statistics()
         about = {
             "version": layout.version,
             "kind": layout.kind,
@@ -195,8 +175,8 @@ class Explorer:
             "colouring": layout.colouring,
             "classes": layout.classes,
             "no_colour": NO_COLOUR,
-            "arrived": self.engine.num_arrived,
-            "deleted": self.engine.num_deleted,
+            "arrived": counts["arrived"],
+            "deleted": counts["deleted"],
             "reads": self.engine.reads,
             "feature_width": self.engine.feature_width,
         }
@@ -216,14 +196,11 @@ class Explorer:
 
     def arrivals(self, after: Annotated[int, Query(ge=0, lt=2**31)] = 0) -> Response:
         """Nodes that were added, with their points."""
-        with self._lock:
-            while len(self._new_nodes) < min(after + _PLACED_AT_ONCE, self.engine.num_arrived):
-                self._learn()
-            known = self._new_nodes[after : after + _PLACED_AT_ONCE]
-            there = [node for node in known if node is not None]
-            version = self._place_new(there)
-            nodes = [{"id": node.id, **(node.place or {})} for node in there]
-        return json_response(to_json({"version": version, "next": after + len(known), "nodes": nodes}), _NOT_CACHED)
+        version, arrived = self.map.layout.version, self.engine.arrived(after, _PLACED_AT_ONCE)
+        there = [node for node in arrived if node is not None]
+        places = self._places([vector for _, vector in there])
+        nodes = [{"id": node_id, **place} for (node_id, _), place in zip(there, places, strict=True)]
+        return json_response(to_json({"version": version, "next": after + len(arrived), "nodes": nodes}), _NOT_CACHED)
 
     def deleted(self) -> Response:
         """The ids of nodes that are no longer on the map."""
@@ -235,47 +212,17 @@ class Explorer:
             if len(node.vector) != self.engine.dim:
                 field = f"nodes[{number}].vector"
                 raise FieldError(field, f"{len(node.vector)} numbers, but the model's vectors have {self.engine.dim}")
-        vectors = np.array([node.vector for node in request.nodes], np.float32)
-        points, colours = self.map.place(vectors)
-        nodes = [
-            {**_place(point, colour), "reach": self.map.reach(vector, node.spread or 0.0, point)}
-            for point, colour, vector, node in zip(points, colours, vectors, request.nodes, strict=True)
-        ]
-        return json_response(to_json({"version": self.map.layout.version, "nodes": nodes}))
+        version, places = self.map.layout.version, self._places([node.vector for node in request.nodes])
+        return json_response(to_json({"version": version, "nodes": places}))
 
     def find(
         self, q: Annotated[str, Query(max_length=200)], limit: Annotated[int, Query(ge=1, le=50)] = 10
     ) -> Response:
         """Nodes by a part of their id, or by words of their text."""
         hits, complete = self.search.find(q, limit)
-        nodes = [{"id": hit.id, "snippet": hit.snippet} for hit in hits]
-        return json_response(to_json({"nodes": nodes, "complete": complete}), _NOT_CACHED)
+        return json_response(to_json({"nodes": hits, "complete": complete}), _NOT_CACHED)
 
-    def _learn(self) -> None:
-        """Ask the engine for nodes added since the last time, some at a time."""
-        for node_id in self.engine.arrived(len(self._new_nodes), _LEARNED_AT_ONCE):
-            node = None
-            with contextlib.suppress(UnknownNodeError):  # deleted in the meantime
-                if node_id is not None:
-                    info = self.engine.node(node_id)
-                    node = _NewNode(node_id, info.vector)
-            self._new_nodes.append(node)
-
-    def _place_new(self, new: list[_NewNode]) -> str:
-        """Place nodes that have no point yet; all of them if the map has changed."""
-        layout = self.map.layout
-        if layout.version != self._version:
-            self._version = layout.version
-            for node in self._new_nodes:
-                if node is not None:
-                    node.place = None
-        waiting = [node for node in new if node.place is None]
-        if waiting:
-            points, colours = self.map.place(np.array([node.vector for node in waiting]))
-            for node, point, colour in zip(waiting, points, colours, strict=True):
-                node.place = _place(point, colour)
-        return self._version
-
-
-def _place(point: Any, colour: Any) -> dict[str, Any]:
-    return {"x": float(point[0]), "y": float(point[1]), "colour": int(colour)}
+    def _places(self, vectors: list[Any]) -> list[dict[str, Any]]:
+        points, colours = self.map.place(np.array(vectors, np.float32).reshape(-1, self.engine.dim))
+        rows = zip(points.tolist(), colours.tolist(), strict=True)
+        return [{"x": x, "y": y, "colour": colour} for (x, y), colour in rows]

@@ -1,6 +1,8 @@
 """Find nodes by a part of their id or by words of their text."""
 
-import threading
+import contextlib
+import functools
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sanne.errors import UnknownNodeError
 from sanne.graph.graph import Graph
 from sanne.serve.engine.state import TextChanges
 from sanne.serve.live.features import NodeId
@@ -27,87 +30,70 @@ class Hit:
 
 
 class NodeSearch:
-    """Searches ids and texts as they are now, one search at a time; `changes` gives the differences to the graph."""
+    """Searches ids and texts as they are now; `changes` gives the differences to the graph."""
 
     def __init__(self, graph: Graph, changes: Callable[[], TextChanges] = TextChanges) -> None:
         self._graph = graph
         self._changes = changes
-        self._lock = threading.Lock()
 
     def find(self, query: str, limit: int) -> tuple[list[Hit], bool]:
         """At most `limit` nodes, first those whose id is or begins with the query; and whether all were searched."""
-        words = query.split()
+        whole, words = query.strip(), query.split()
         if not words:
             return [], True
-        with self._lock:
-            return self._find(query.strip(), words, limit, time.monotonic() + _SECONDS)
-
-    def _find(self, whole: str, words: list[str], limit: int, deadline: float) -> tuple[list[Hit], bool]:
+        changes, deadline = self._changes(), time.monotonic() + _SECONDS
         found: dict[str, Hit] = {}
-        changes = self._changes()
         complete = True
-        for looks in (self._by_id(whole, changes), self._by_text(words, changes)):
-            ranked: list[tuple[int, Hit]] = []
-            for hit in looks:
-                if hit is None:  # a block of rows has been searched
-                    if time.monotonic() > deadline:
-                        complete = False
-                        break
-                    continue
-                ranked.append((_rank(str(hit.id), whole), hit))
-                if len(ranked) >= 20 * limit:
-                    break
-            for _, hit in sorted(ranked, key=lambda pair: pair[0]):
+        for hits in (self._by_id(whole, changes, deadline), self._by_text(words, changes, deadline)):
+            some: list[Hit] = []
+            try:
+                for hit in itertools.islice(hits, 20 * limit):
+                    some.append(hit)
+            except TimeoutError:
+                complete = False
+            for hit in sorted(some, key=lambda hit: _rank(str(hit.id), whole)):
                 found.setdefault(str(hit.id), hit)
             if len(found) >= limit:
                 break
         return list(found.values())[:limit], complete
 
-    def _by_id(self, whole: str, changes: TextChanges) -> Iterator[Hit | None]:
-        yield from self._hits(self._exact(whole), [], changes)
+    def _by_id(self, whole: str, changes: TextChanges, deadline: float) -> Iterator[Hit]:
+        with contextlib.suppress(UnknownNodeError):
+            yield from self._hits(self._graph.nodes_of([whole]).tolist(), [], changes)
         for node_id, text in reversed(changes.written):
-            if whole.lower() in str(node_id).lower():
+            if _contains(str(node_id), [whole]):
                 yield Hit(node_id, _snippet(text, []))
-        for rows in _matching(self._graph.node_ids, [whole]):
+        for rows in _matching(self._graph.node_ids, [whole], deadline):
             yield from self._hits(rows, [], changes)
-            yield None
 
-    def _by_text(self, words: list[str], changes: TextChanges) -> Iterator[Hit | None]:
+    def _by_text(self, words: list[str], changes: TextChanges, deadline: float) -> Iterator[Hit]:
         for node_id, text in reversed(changes.written):
-            if text is not None and all(word.lower() in text.lower() for word in words):
+            if text is not None and _contains(text, words):
                 yield Hit(node_id, _snippet(text, words))
-        if self._graph.texts is None:
-            return
-        for rows in _matching(self._graph.texts, words):
-            yield from self._hits(rows, words, changes)
-            yield None
+        if self._graph.texts is not None:
+            for rows in _matching(self._graph.texts, words, deadline):
+                yield from self._hits(rows, words, changes)
 
     def _hits(self, rows: list[int], words: list[str], changes: TextChanges) -> Iterator[Hit]:
-        return (Hit(self._name(row), self._text_of(row, words)) for row in rows if row not in changes.hidden)
-
-    def _exact(self, whole: str) -> list[int]:
-        try:
-            return [int(self._graph.nodes_of([whole])[0])]
-        except ValueError:  # UnknownNodeError is one
-            return []
-
-    def _name(self, row: int) -> NodeId:
-        name = self._graph.node_ids[row]
-        return int(name) if self._graph.has_integer_ids else str(name)
-
-    def _text_of(self, row: int, words: list[str]) -> str | None:
-        return None if self._graph.texts is None else _snippet(self._graph.texts[row], words)
+        ids, texts = self._graph.node_ids, self._graph.texts
+        for row in rows:
+            if row not in changes.hidden:
+                name = int(ids[row]) if self._graph.has_integer_ids else str(ids[row])
+                yield Hit(name, None if texts is None else _snippet(texts[row], words))
 
 
-def _matching(values: Any, words: list[str]) -> Iterator[list[int]]:
-    """The rows that contain all words, block by block."""
+def _contains(text: str, words: list[str]) -> bool:
+    return all(word.lower() in text.lower() for word in words)
+
+
+def _matching(values: Any, words: list[str], deadline: float) -> Iterator[list[int]]:
+    """The rows that contain all words, block by block; a TimeoutError after the first block beyond the deadline."""
     for first in range(0, len(values), _ROWS_AT_ONCE):
-        part = pa.array(values[first : first + _ROWS_AT_ONCE])
-        column = part.cast(pa.string())
-        hits = pc.match_substring(column, words[0], ignore_case=True)
-        for word in words[1:]:
-            hits = pc.and_(hits, pc.match_substring(column, word, ignore_case=True))
-        yield [first + row for row in pc.indices_nonzero(hits.fill_null(False)).to_pylist()]
+        column = pa.array(values[first : first + _ROWS_AT_ONCE]).cast(pa.string())
+        hits = [pc.match_substring(column, word, ignore_case=True).fill_null(False) for word in words]
+        yield [first + row for row in pc.indices_nonzero(functools.reduce(pc.and_, hits)).to_pylist()]
+        if time.monotonic() > deadline:
+            raise TimeoutError
 
 
 def _rank(name: str, whole: str) -> int:

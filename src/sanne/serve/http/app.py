@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 import orjson
 import pyarrow as pa
-from fastapi import APIRouter, Body, FastAPI, Path, Query, Request, Response
+from fastapi import Body, FastAPI, Path, Query, Request, Response
 from fastapi.routing import APIRoute
 
 from sanne.errors import FieldError
@@ -23,7 +23,7 @@ from sanne.serve.http import schemas
 from sanne.serve.http.batching import Kind, Worker
 from sanne.serve.http.errors import Refusal, add_error_handlers
 from sanne.serve.http.guard import Guard, OpenBodies
-from sanne.serve.http.metrics import Measure, Metrics, RouteNames
+from sanne.serve.http.metrics import Measure, Metrics
 from sanne.serve.http.openapi import describe
 from sanne.serve.http.work import EmbedRequest, Work, known_json, nodes_json, similar_json, to_json
 from sanne.serve.limits import ServeLimits
@@ -51,10 +51,10 @@ class Route:
 class Api:
     """The endpoints, and what they share."""
 
-    def __init__(self, engine: Engine, config: ServeLimits, known_ids: Sequence[Any] = ()) -> None:
+    def __init__(self, engine: Engine, config: ServeLimits) -> None:
         self.engine = engine
         self.config = config
-        self.known_ids = known_ids
+        self._integer_ids = all(isinstance(id, int) for id in engine.some_ids(1))
         self.free_paths = {"/healthz", "/readyz"}  # need no token
         self.metrics = Metrics()
         self.bodies = OpenBodies(config)
@@ -97,11 +97,9 @@ class Api:
             Route("GET", "/metrics", self.show_metrics, text),
         ]
 
-    async def warm_up(self) -> None:
+    def warm_up(self) -> None:
         """Compute something, so that the first client does not wait for kernels to be loaded."""
-        request = EmbedRequest((NewNode(self._unused_id()),), 1, 1, nodes_json)
-        with contextlib.suppress(Refusal):  # on a machine that is too busy it may wait for too long
-            await self.writer.run(Kind("warm-up", self.work.embed.run, measured=False), request)
+        self.work.embed.run([EmbedRequest((NewNode(self._unused_id()),), 1, 1, nodes_json)])
 
     async def embed(self, request: schemas.Nodes) -> Response:
         """Vectors of new nodes, from their text or features and their links. Nothing is kept."""
@@ -120,7 +118,7 @@ class Api:
         return json_response(await self.writer.run(kind, payload, len(nodes)))
 
     def node(self, node_id: PathId) -> Response:
-        """What is known about a node: vector, spread, neighbours, label, text."""
+        """What is known about a node: vector, uncertainty, neighbours, label, text."""
         return json_response(known_json(self.engine.node(node_id)))
 
     async def replace(self, node_id: PathId, request: schemas.NodeContent) -> Response:
@@ -196,8 +194,7 @@ class Api:
         return node.to_new_node(id, field, self.engine.feature_width)
 
     def _unused_id(self) -> str | int:
-        whole = len(self.known_ids) > 0 and isinstance(self.known_ids[0], int)
-        return -1 - secrets.randbits(62) if whole else f"query {secrets.token_hex(16)}"
+        return -1 - secrets.randbits(62) if self._integer_ids else f"query {secrets.token_hex(16)}"
 
     @staticmethod
     def _check_count(count: int, limit: int, field: str) -> None:
@@ -211,34 +208,39 @@ def make_app(
     *,
     token: str | None = None,
     hosts: Sequence[str] | None = None,
-    known_ids: Sequence[Any] = (),
 ) -> FastAPI:
-    """The application; the engine is closed with it. `known_ids` are some nodes of the graph, for the examples.
+    """The application; the engine is closed with it.
 
     `app.state.api` has the queue and the counters. With a token, only its `free_paths` answer without it. With
     `hosts`, only requests that address the server by one of these names are answered.
     """
     config = config or ServeLimits()
-    api = Api(engine, config, known_ids)
+    api = Api(engine, config)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        api.metrics.routes = RouteNames(app.openapi()["paths"])
+        describe(app.openapi(), engine, config)
+        api.warm_up()
         api.writer.start()
         api.reader.start()
-        await api.warm_up()
         yield
         await api.writer.close()
         await api.reader.close()
         engine.close()
 
     app = FastAPI(
-        title="sanne", lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False, openapi_url=None
+        title="sanne",
+        version="1",
+        description="Vectors for new nodes of a graph, with their uncertainty, an explanation, and similar nodes.",
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
     )
+    app.router.route_class = _JsonRoute
     app.state.api = api
     add_routes(app, api.routes)
     add_error_handlers(app)
-    describe(app, engine, config, known_ids)
     app.add_middleware(
         Guard,
         config=config,
@@ -254,7 +256,6 @@ def make_app(
 
 def add_routes(app: FastAPI, routes: Iterable[Route]) -> None:
     """Add endpoints to an application that does not run yet."""
-    api, router = app.state.api, APIRouter(route_class=_JsonRoute)
     errors: dict[int | str, dict[str, Any]] = {
         "default": {"model": schemas.ErrorAnswer},
         422: {"model": schemas.ErrorAnswer},
@@ -265,9 +266,8 @@ def add_routes(app: FastAPI, routes: Iterable[Route]) -> None:
             described = {"response_class": Response, "responses": errors | {200: {"content": route.answer}}}
         handler = route.handler
         if not inspect.iscoroutinefunction(handler):
-            handler = _in_thread(api.read, handler)
-        router.add_api_route(route.path, handler, methods=[route.method], **described)
-    app.include_router(router)
+            handler = _in_thread(app.state.api.read, handler)
+        app.add_api_route(route.path, handler, methods=[route.method], **described)
 
 
 def _in_thread(read: Callable[[Any], Any], handler: Callable[..., Response]) -> Callable[..., Any]:

@@ -3,10 +3,10 @@
 import asyncio
 import logging
 import math
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,7 +26,6 @@ class Kind:
     name: str
     run: Callable[[Sequence[Any]], Sequence[Any]]
     together: bool = True  # whether requests of this kind may share a call of `run`
-    measured: bool = True  # whether its time says how long others will take
 
 
 @dataclass(eq=False)
@@ -66,10 +65,11 @@ class BatchReport:
 
 
 class Worker:
-    """A thread with a queue. Sizes are counted in nodes: a request of 50 nodes takes as much room as 50 of one.
+    """A thread, and a queue that belongs to the event loop.
 
-    No request waits longer than `max_seconds`: it is refused at once if the work ahead of it is expected to take
-    longer, and otherwise when its turn comes too late. `idle` is called `idle_seconds` after the last work.
+    Sizes are counted in nodes: a request of 50 nodes takes as much room as 50 of one. No request waits longer than
+    `max_seconds`: it is refused at once if the work ahead of it is expected to take longer, and otherwise when its
+    turn comes too late. `idle` is called `idle_seconds` after the last work.
     """
 
     def __init__(
@@ -92,43 +92,40 @@ class Worker:
         self._idle_seconds = idle_seconds
         self._clock = clock
         self._jobs: deque[_Job] = deque()
-        self._waiting = 0
         self._paces: dict[Kind, _Pace] = {}
         self._all_kinds = _Pace()
         self._busy_until = 0.0  # when the current batch should be done
         self._has_worked = False  # since `idle` was called
         self._closing = False
-        self._changed = threading.Condition()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._changed = asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._task: asyncio.Task[None] | None = None
 
     @property
     def waiting(self) -> int:
         """Nodes in the queue."""
-        return self._waiting
+        return sum(job.size for job in self._jobs)
 
     @property
     def alive(self) -> bool:
         """Whether work is still accepted and done."""
-        return self._thread.is_alive() and not self._closing
+        return self._task is not None and not self._task.done() and not self._closing
 
     def start(self) -> None:
-        """Start the thread, for the running event loop."""
-        self._loop = asyncio.get_running_loop()
-        self._thread.start()
+        """Start working, in the running event loop."""
+        self._task = asyncio.get_running_loop().create_task(self._work())
 
     def refusal(self, size: int = 1) -> Refusal | None:
         """Why a request of `size` nodes would not be accepted now; None if it would."""
         if self._closing:
             return closing()
         seconds = self._seconds_ahead()
-        full = self._waiting > 0 and self._waiting + size > self._max_queue  # a larger one than the queue waits alone
+        full = self._jobs and self.waiting + size > self._max_queue  # a larger one than the queue waits alone
         return _busy_for(seconds) if full or seconds > self._max_seconds else None
 
     def _seconds_ahead(self) -> float:
         """How long the current work should take."""
-        with self._changed:
-            return max(0.0, self._busy_until - self._clock()) + self._seconds_of(self._jobs)
+        return max(0.0, self._busy_until - self._clock()) + self._seconds_of(self._jobs)
 
     def _seconds_of(self, jobs: Iterable[_Job]) -> float:
         return sum(job.size * self._pace_of(job.kind).seconds_a_node for job in jobs)
@@ -138,79 +135,64 @@ class Worker:
 
     async def run(self, kind: Kind, payload: Any, size: int = 1) -> Any:
         """The result of one request; raises Refusal if the queue is full, or the error that `kind` gave."""
-        assert self._loop is not None
-        job = _Job(kind, payload, max(1, size), self._loop.create_future(), self._clock())
-        with self._changed:
-            if (refusal := self.refusal(job.size)) is not None:
-                raise refusal
-            self._jobs.append(job)
-            self._waiting += job.size
-            self._changed.notify()
+        job = _Job(kind, payload, max(1, size), asyncio.get_running_loop().create_future(), self._clock())
+        if (refusal := self.refusal(job.size)) is not None:
+            raise refusal
+        self._jobs.append(job)
+        self._changed.set()
         return await job.future
 
     def refuse_new(self) -> None:
         """Accept no more requests; accepted ones are still finished."""
-        with self._changed:
-            self._closing = True
-            self._changed.notify()
+        self._closing = True
+        self._changed.set()
 
     async def close(self) -> None:
         """Finish accepted requests, then stop."""
         self.refuse_new()
-        await asyncio.to_thread(self._thread.join)
+        if self._task is not None:
+            await self._task
+        self._thread.shutdown()
 
-    def _work(self) -> None:
-        while batch := self._next_batch():
-            started = self._clock()
-            results = _results_of(batch)
-            seconds = self._clock() - started
-            nodes = sum(job.size for job in batch)
-            with self._changed:
-                if batch[0].kind.measured:
-                    self._paces.setdefault(batch[0].kind, _Pace()).measure(nodes, seconds)
-                    self._all_kinds.measure(nodes, seconds)
-                self._busy_until = 0.0
-            self._deliver(batch, results)
-            waited = max(started - job.since for job in batch)
-            self._report(BatchReport(batch[0].kind.name, len(batch), nodes, seconds, waited))
-            self._has_worked = True
-            del batch, results  # they can be large, and it may be long until the next
+    async def _work(self) -> None:
+        while await self._has_work():
+            self._drop_late()
+            if self._jobs:
+                await self._compute(self._take())
 
-    def _next_batch(self) -> list[_Job]:
-        """The first waiting request and others of its kind; none when the worker is closed."""
-        while True:
-            self._wait_for_work()
-            with self._changed:
-                self._drop_late()
-                if self._jobs:
-                    return self._take()
-                if self._closing:
-                    return []
+    async def _has_work(self) -> bool:
+        """Wait until there is work; False if there will be none."""
+        while not self._jobs and not self._closing:
+            self._changed.clear()
+            try:
+                async with asyncio.timeout(self._idle_seconds if self._has_worked else None):
+                    await self._changed.wait()
+            except TimeoutError:
+                self._has_worked = False
+                await asyncio.get_running_loop().run_in_executor(self._thread, self._idle)
+        return bool(self._jobs)
 
-    def _wait_for_work(self) -> None:
-        """Wait until there is work, or there will be none."""
-        with self._changed:
-            seconds = self._idle_seconds if self._has_worked else None
-            if self._changed.wait_for(lambda: self._jobs or self._closing, seconds):
-                return
-        self._has_worked = False
-        self._idle()
-        with self._changed:
-            self._changed.wait_for(lambda: self._jobs or self._closing)
+    async def _compute(self, batch: list[_Job]) -> None:
+        started, kind, nodes = self._clock(), batch[0].kind, sum(job.size for job in batch)
+        results = await asyncio.get_running_loop().run_in_executor(self._thread, _results_of, batch)
+        seconds = self._clock() - started
+        for pace in (self._paces.setdefault(kind, _Pace()), self._all_kinds):
+            pace.measure(nodes, seconds)
+        self._busy_until = 0.0
+        self._has_worked = True
+        _settle(batch, results)
+        self._report(BatchReport(kind.name, len(batch), nodes, seconds, max(started - job.since for job in batch)))
 
     def _take(self) -> list[_Job]:
+        """The first waiting request and others of its kind."""
         batch = [self._jobs.popleft()]
         kind, room = batch[0].kind, self._largest_batch(batch[0].kind) - batch[0].size
-        if kind.together and room > 0:
-            left: deque[_Job] = deque()
-            for job in self._jobs:
+        if kind.together:
+            for job in list(self._jobs):
                 if job.kind is kind and job.size <= room:
+                    self._jobs.remove(job)
                     batch.append(job)
                     room -= job.size
-                else:
-                    left.append(job)
-            self._jobs = left
-        self._waiting -= sum(job.size for job in batch)
         self._busy_until = self._clock() + self._seconds_of(batch)
         return batch
 
@@ -222,19 +204,10 @@ class Worker:
     def _drop_late(self) -> None:
         """Refuse requests that have waited too long, unless the worker is closing."""
         latest = self._clock() - self._max_seconds
-        late = [job for job in self._jobs if job.since < latest]
-        if late and not self._closing:
-            self._jobs = deque(job for job in self._jobs if job.since >= latest)
-            self._waiting -= sum(job.size for job in late)
-            seconds = self._seconds_ahead()
-            self._deliver(late, [_busy_for(seconds) for _ in late])
-
-    def _deliver(self, batch: list[_Job], results: Sequence[Any]) -> None:
-        assert self._loop is not None
-        try:
-            self._loop.call_soon_threadsafe(_settle, batch, results)
-        except RuntimeError:  # the event loop has ended
-            logger.warning("%d requests finished after the event loop had ended", len(batch))
+        late = [job for job in self._jobs if job.since < latest and not self._closing]
+        for job in late:
+            self._jobs.remove(job)
+        _settle(late, [_busy_for(self._seconds_ahead()) for _ in late])
 
 
 def _busy_for(seconds: float) -> Refusal:

@@ -1,7 +1,6 @@
 """Every error as the same JSON: {"error": {"code", "message", "field"}}."""
 
 import logging
-from collections.abc import Callable, Coroutine
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -9,7 +8,6 @@ import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.types import Send
 
 from sanne.errors import FieldError, InputError, NodeExistsError, SanneError, StoreError, UnknownNodeError
 
@@ -46,38 +44,18 @@ class Refusal(Exception):
             error["field"] = self.field
         return orjson.dumps({"error": error})
 
-    def headers(self) -> dict[str, str]:
-        """The headers of the answer besides length and type."""
-        headers = {}
-        if self.retry_after is not None:
-            headers["retry-after"] = str(self.retry_after)
-        if self.allow is not None:
-            headers["allow"] = self.allow
-        if self.status == 401:
-            headers["www-authenticate"] = "Bearer"
-        return headers
-
     def response(self) -> Response:
         """The answer for the framework to send."""
-        return Response(self.body(), self.status, self.headers(), "application/json")
-
-    async def send(self, send: Send) -> None:
-        """Send the answer from outside the framework."""
-        await self.response()({"type": "http"}, _no_request, send)
+        headers = {"retry-after": self.retry_after, "allow": self.allow}
+        headers["www-authenticate"] = "Bearer" if self.status == 401 else None
+        given = {name: str(value) for name, value in headers.items() if value is not None}
+        return Response(self.body(), self.status, given, "application/json")
 
     def as_http(self) -> bytes:
         """A whole HTTP/1.1 answer that closes the connection, for what is refused before it is a request."""
-        body = self.body()
-        head = (
-            f"HTTP/1.1 {self.status} \r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
-            "connection: close\r\n"
-        )
-        more = "".join(f"{name}: {value}\r\n" for name, value in self.headers().items())
-        return (head + more + "\r\n").encode("latin-1") + body
-
-
-async def _no_request() -> Any:
-    raise AssertionError("an answer reads nothing")
+        headers = [(b"connection", b"close"), *self.response().raw_headers]
+        lines = [b"HTTP/1.1 %d " % self.status, *(b"%b: %b" % header for header in headers), b"", self.body()]
+        return b"\r\n".join(lines)
 
 
 def busy(retry_after: int) -> Refusal:
@@ -97,52 +75,46 @@ def closing() -> Refusal:
 
 def add_error_handlers(app: FastAPI) -> None:
     """Answer whatever goes wrong in the same shape."""
-    kinds: dict[type[Exception], Callable[[Any], Refusal]] = {
-        Refusal: lambda error: error,
-        SanneError: refusal_of,
-        RequestValidationError: _invalid,
-        HTTPException: _http,
-        Exception: lambda error: _unexpected(),
-    }
-    for kind, refusal_for in kinds.items():
-        app.add_exception_handler(kind, _handler(refusal_for))
 
+    async def answer(request: Request, error: Exception) -> Response:
+        return refusal_of(error).response()
 
-def _handler(refusal_for: Callable[[Any], Refusal]) -> Callable[[Request, Exception], Coroutine[Any, Any, Response]]:
-    async def handle(request: Request, error: Exception) -> Response:
-        return refusal_for(error).response()
-
-    return handle
+    for kind in (Refusal, SanneError, RequestValidationError, HTTPException, Exception):
+        app.add_exception_handler(kind, answer)
 
 
 def refusal_of(error: Exception) -> Refusal:
-    """What a client is told when the engine raised this."""
-    if isinstance(error, UnknownNodeError):
-        return Refusal(404, "unknown_node", str(error))
-    if isinstance(error, NodeExistsError):
-        return Refusal(409, "node_exists", str(error))
-    if isinstance(error, FieldError):
-        return Refusal(422, "invalid", error.message, field=error.field)
-    if isinstance(error, InputError):
-        return Refusal(422, "invalid", str(error))
-    if isinstance(error, StoreError):
-        logger.error("a request was answered 503: %s", error)  # names files, which are not for clients to see
-        return Refusal(503, "store", "the store cannot be used now; see the server's log", retry_after=5)
-    logger.error("a request was answered 500", exc_info=error)
-    return _unexpected()
-
-
-def _unexpected() -> Refusal:
+    """What a client is told about an error."""
+    match error:
+        case Refusal():
+            return error
+        case RequestValidationError():
+            return _invalid(error)
+        case HTTPException():
+            return _http(error)
+        case UnknownNodeError():
+            return Refusal(404, "unknown_node", str(error))
+        case NodeExistsError():
+            return Refusal(409, "node_exists", str(error))
+        case FieldError():
+            return Refusal(422, "invalid", error.message, field=error.field)
+        case InputError():
+            return Refusal(422, "invalid", str(error))
+        case StoreError():
+            logger.error("a request was answered 503: %s", error)  # names files, which are not for clients to see
+            return Refusal(503, "store", "the store cannot be used now; see the server's log", retry_after=5)
+        case SanneError():  # uvicorn logs others
+            logger.error("a request was answered 500", exc_info=error)
     return Refusal(500, "internal", "internal error; see the server's log")
 
 
-def _http(error: Any) -> Refusal:
+def _http(error: HTTPException) -> Refusal:
     code, message = _HTTP_CODES.get(error.status_code, ("http", str(error.detail)))
     status = 422 if error.status_code == 400 else error.status_code
     return Refusal(status, code, message, allow=(error.headers or {}).get("Allow"))
 
 
-def _invalid(error: Any) -> Refusal:
+def _invalid(error: RequestValidationError) -> Refusal:
     """The first problem; where a field may be of several types, why it is none of them.
 
     If it nearly is one of them, like `{"to": "a", "weight": 0}`, only what is wrong with that one.

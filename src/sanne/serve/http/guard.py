@@ -208,7 +208,7 @@ class Guard:
         except Disconnected:
             return
         except Refusal as refusal:
-            await refusal.send(send)
+            await refusal.response()(scope, receive, send)
             return
         await self.app(scope, replay, send)
 
@@ -238,17 +238,9 @@ class Guard:
         limit = self._config.max_json_depth
         if body.count(b"[") + body.count(b"{") > limit and (depth := json_depth(body)) > limit:
             raise Refusal(422, "json_too_deep", f"the JSON is nested {depth:,} deep, the limit is {limit}")
-        return _replayed(body, receive)
+        messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
+        async def replay() -> Message:
+            return messages.pop() if messages else await receive()
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    given = False
-
-    async def replay() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return replay
+        return replay

@@ -1,8 +1,9 @@
 """Numbers for Prometheus: requests, their time, batches, the queue, nodes and edges."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
+from fastapi.routing import APIRoute
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -12,21 +13,7 @@ _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _DISCONNECTED = "disconnected"  # in place of the status, if the client did not wait for one
 _OTHER = "other"  # in place of the route, for paths without one
-
-
-class RouteNames:
-    """Which route a path belongs to, so that clients cannot add labels."""
-
-    def __init__(self, paths: Iterable[str]) -> None:
-        """`paths` as the API's description has them, `/v1/nodes/{node_id}` for example."""
-        known = sorted(set(paths))
-        self._whole = {path for path in known if "{" not in path}
-        self._prefixes = [(path.partition("{")[0], path) for path in known if "{" in path]
-
-    def of(self, path: str) -> str:
-        if path in self._whole:
-            return path
-        return next((name for prefix, name in self._prefixes if path.startswith(prefix)), _OTHER)
+_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"))
 
 
 class Metrics:
@@ -34,7 +21,6 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.routes = RouteNames(())
         self.requests = Counter(
             "sanne_requests", "Requests answered.", ["method", "route", "status"], registry=self.registry
         )
@@ -89,10 +75,13 @@ class Measure:
             status = "500"
             raise
         finally:
-            route = self._metrics.routes.of(scope["path"])
+            route = _route_of(scope)
             method = scope["method"] if scope["method"] in _METHODS else _OTHER
             self._metrics.requests.labels(method, route, status).inc()
             self._metrics.seconds.labels(route).observe(time.perf_counter() - started)
 
 
-_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"))
+def _route_of(scope: Scope) -> str:
+    """The path of the route that a request is for, so that clients cannot add labels."""
+    routes = (route for route in scope["app"].routes if isinstance(route, APIRoute))
+    return next((route.path_format for route in routes if route.path_regex.match(scope["path"])), _OTHER)

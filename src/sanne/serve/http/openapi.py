@@ -1,36 +1,15 @@
 """The description of the API, with this server's limits and with examples that work on this model."""
 
-from collections.abc import Sequence
 from typing import Any
 
-from fastapi import FastAPI, Response
-from fastapi.openapi.utils import get_openapi
-
-from sanne.errors import UnknownNodeError
 from sanne.serve.engine.engine import Engine
-from sanne.serve.http.work import to_json
 from sanne.serve.limits import ServeLimits
 
-VERSION = "1"
-_DESCRIPTION = "Vectors for new nodes of a graph, with their uncertainty, an explanation, and similar nodes."
 
-
-def describe(app: FastAPI, engine: Engine, config: ServeLimits, known_ids: Sequence[Any]) -> None:
-    """Serve the description at /openapi.json."""
-
-    def openapi() -> dict[str, Any]:
-        if app.openapi_schema is None:
-            schema = get_openapi(title="sanne", version=VERSION, description=_DESCRIPTION, routes=app.routes)
-            _add_limits(schema["components"]["schemas"], config)
-            _add_examples(schema["paths"], engine, [id for id in known_ids if _exists(engine, id)])
-            app.openapi_schema = schema
-        return app.openapi_schema
-
-    async def show() -> Response:
-        return Response(to_json(openapi()), media_type="application/json")
-
-    app.openapi = openapi  # type: ignore[method-assign]
-    app.add_api_route("/openapi.json", show, include_in_schema=False)
+def describe(schema: dict[str, Any], engine: Engine, config: ServeLimits) -> None:
+    """Complete the description that FastAPI generates."""
+    _add_limits(schema["components"]["schemas"], config)
+    _add_examples(schema["paths"], engine, engine.some_ids(2))
 
 
 def _add_limits(schemas: dict[str, Any], config: ServeLimits) -> None:
@@ -42,14 +21,6 @@ def _add_limits(schemas: dict[str, Any], config: ServeLimits) -> None:
         if count["type"] == "integer":
             count["maximum"] = config.max_similar
     schemas["SimilarQuery"]["properties"]["k"]["maximum"] = config.max_similar
-
-
-def _exists(engine: Engine, id: Any) -> bool:
-    try:
-        engine.node(id)
-    except UnknownNodeError:
-        return False
-    return True
 
 
 def _add_examples(paths: dict[str, Any], engine: Engine, ids: list[Any]) -> None:
@@ -68,7 +39,7 @@ def _add_examples(paths: dict[str, Any], engine: Engine, ids: list[Any]) -> None
         ("/v1/edges", "post", edges),
         ("/v1/similar", "post", {"node": content, "k": 5}),
         ("/v1/refresh", "post", {"limit": 100}),
-        ("/v1/map/place", "post", {"nodes": [{"vector": [1.0] + [0.0] * (engine.dim - 1), "spread": 0.1}]}),
+        ("/v1/map/place", "post", {"nodes": [{"vector": [1.0] + [0.0] * (engine.dim - 1)}]}),
     ):
         if example is not None and path in paths:  # a server without its page has no map
             paths[path][method]["requestBody"]["content"]["application/json"]["example"] = example

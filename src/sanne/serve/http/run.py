@@ -1,6 +1,7 @@
 """Runs the application under uvicorn: a bound socket, limits on connections, graceful shutdown."""
 
 import gc
+import ipaddress
 import signal
 import socket
 from collections.abc import Callable, Iterator
@@ -63,8 +64,7 @@ def url_of(listener: socket.socket) -> str:
 
 def is_loopback(listener: socket.socket) -> bool:
     """Whether only this machine can connect."""
-    host = str(listener.getsockname()[0])
-    return host.startswith("127.") or host == "::1"
+    return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
 
 
 def loopback_names(host: str) -> list[str]:

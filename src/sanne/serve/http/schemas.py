@@ -67,12 +67,6 @@ class NodeContent(Strict):
     features: list[Number] | SparseRow | None = None
     links: list[NodeId | Link] = Field(default=[], description="Existing nodes, or other nodes of this request.")
 
-    @model_validator(mode="after")
-    def _one_kind(self) -> "NodeContent":
-        if self.text is not None and self.features is not None:
-            raise ValueError("both text and features: give the one that the model reads, or neither")
-        return self
-
     def to_new_node(self, id: EngineId, field: str, width: int | None) -> NewNode:
         """As the engine takes it; `field` is its path in the request, `width` the number of features that are read."""
         links = tuple((link.to, link.weight) if isinstance(link, Link) else (link, 1.0) for link in self.links)
@@ -144,7 +138,9 @@ class Similar(BaseModel):
 class Embedded(BaseModel):
     id: str | int
     vector: list[float]
-    spread: float | None = Field(description="Length of the vector's standard error over its walks.")
+    uncertainty: float | None = Field(
+        description="How undecided the vector is, from 0 to below 1; null if the model cannot tell."
+    )
     explanation: list[Share] | None = Field(
         default=None, description="The nodes that contributed to the vector, if asked for."
     )
@@ -163,7 +159,7 @@ class Neighbour(BaseModel):
 class KnownNode(BaseModel):
     id: str | int
     vector: list[float]
-    spread: float | None
+    uncertainty: float | None
     neighbours: list[Neighbour] = Field(description="The first ones.")
     degree: int = Field(description="Number of neighbours.")
     label: str | int | None

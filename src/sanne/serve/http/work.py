@@ -28,8 +28,8 @@ class Work:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.statistics = engine.statistics()
-        self.embed = Kind("embed", self._embed)
-        self.add = Kind("add", self._add)
+        self.embed = Kind("embed", partial(self._vectors, engine.embed))
+        self.add = Kind("add", partial(self._vectors, engine.add))
         self.replace = self._change("replace", engine.replace, node_json)
         self.delete = self._change("delete", engine.delete, lambda id: to_json({"id": id, "deleted": True}))
         self.edges = self._change("edges", engine.add_edges, lambda count: to_json({"edges": count}))
@@ -50,47 +50,31 @@ class Work:
 
         return Kind(name, change, together)
 
-    def _embed(self, requests: Sequence[EmbedRequest]) -> list[Any]:
-        try:
-            found = self.engine.embed(
-                [request.nodes for request in requests],
-                explain=[request.explain for request in requests],
-                similar=[request.similar for request in requests],
-            )
-        except Exception:
-            if len(requests) == 1:
-                raise
-            return [_outcome(partial(_alone, self._embed, request)) for request in requests]
-        return _answers(requests, found)
+    def _vectors(self, call: Callable[..., Any], requests: Sequence[EmbedRequest]) -> list[Any]:
+        """Call the engine for several requests, or for each alone if that fails.
 
-    def _add(self, requests: Sequence[EmbedRequest]) -> list[Any]:
-        """Add nodes; the JSON is made before the commit, so that a request that cannot be answered is not kept."""
+        The JSON is made before the engine commits, so that a request that cannot be answered is not kept.
+        """
         answers: list[Any] = []
 
-        def check(found: list[Result]) -> list[Result]:
-            answers.extend(_answers(requests, found))
-            return [
-                answer if isinstance(answer, Exception) else result
-                for answer, result in zip(answers, found, strict=True)
-            ]
+        def write(found: Sequence[Result]) -> None:
+            rows = zip(requests, found, strict=True)
+            answers.extend([part if isinstance(part, Exception) else request.to_json(part) for request, part in rows])
 
         try:
-            self.engine.add(
+            call(
                 [request.nodes for request in requests],
                 explain=[request.explain for request in requests],
                 similar=[request.similar for request in requests],
-                check=check,
+                before_commit=write,
             )
         except Exception:
             if answers or len(requests) == 1:  # a failed commit fails all of them
                 raise
-            return [_outcome(partial(_alone, self._add, request)) for request in requests]
+            alone = [_outcome(partial(self._vectors, call, [request])) for request in requests]
+            return [part if isinstance(part, Exception) else part[0] for part in alone]
         self.statistics = self.engine.statistics()
         return answers
-
-
-def _alone(run: Callable[[Sequence[Any]], list[Any]], request: Any) -> Any:
-    return run([request])[0]
 
 
 def _outcome(call: Callable[[], Any]) -> Any:
@@ -98,14 +82,6 @@ def _outcome(call: Callable[[], Any]) -> Any:
         return call()
     except Exception as error:
         return error
-
-
-def _answers(requests: Sequence[EmbedRequest], found: Sequence[Any]) -> list[Any]:
-    """The JSON or the error of each request: an answer that cannot be written fails alone."""
-    return [
-        answers if isinstance(answers, Exception) else _outcome(partial(request.to_json, answers))
-        for request, answers in zip(requests, found, strict=True)
-    ]
 
 
 def nodes_json(answers: list[Answer]) -> bytes:
@@ -134,7 +110,7 @@ def to_json(value: Any) -> bytes:
 
 
 def _embedded(answer: Answer) -> dict[str, Any]:
-    node: dict[str, Any] = {"id": answer.id, "vector": answer.vector, "spread": answer.spread}
+    node: dict[str, Any] = {"id": answer.id, "vector": answer.vector, "uncertainty": answer.uncertainty}
     if answer.explanation is not None:
         node["explanation"] = _pairs(answer.explanation, "share")
     if answer.similar is not None:

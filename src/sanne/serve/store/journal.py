@@ -26,10 +26,10 @@ logger = logging.getLogger(__name__)
 NAME = "journal.sqlite"
 FILES = (NAME, f"{NAME}-wal", f"{NAME}-shm", f"{NAME}-journal")
 _APPLICATION_ID = 0x53414E4E  # "SANN": marks the file as ours
-_VERSION = 1
-# A write-ahead log of this many bytes is moved into the main file. This is rare, so that a copy of a running server's
-# files seldom falls into it; one that does is detected when it is opened.
-_LARGEST_LOG = 16 * 2**20
+_VERSION = 2
+# A write-ahead log of this many pages, 16 MiB, is moved into the main file. This is rare, so that a copy of a running
+# server's files seldom falls into it; one that does is detected when it is opened.
+_LARGEST_LOG = 4096
 _FEWEST_ROWS = 1000  # below this the journal is not compacted
 _ROWS_AT_ONCE = 8192
 
@@ -50,7 +50,7 @@ class Entry:
     features: FloatArray | None = None
     links: tuple[tuple[str, float], ...] = ()
     vector: FloatArray | None = None
-    spread: float = float("nan")
+    uncertainty: float = float("nan")
 
 
 Change = Sequence[Entry]  # what one request asked for
@@ -66,10 +66,10 @@ CREATE TABLE entries (
   kind TEXT NOT NULL,
   id TEXT NOT NULL,
   text TEXT,
-  features BLOB,            -- float32: all of them; or, where that is shorter, int32 places and then float32 values
+  features BLOB,            -- float32, compressed by zlib
   links TEXT,               -- JSON: ids, or [id, weight] where the weight is not 1
   vector BLOB,              -- float32
-  spread REAL,
+  uncertainty REAL,
   checksum INTEGER NOT NULL -- CRC-32 of the other columns
 );
 """
@@ -82,33 +82,23 @@ class Journal:
     Entries are numbered. `first` is the number of the first one that is kept and `end` the number of the next one.
     """
 
-    def __init__(self, folder: Path, dim: int, width: int | None, *, new: bool) -> None:
+    def __init__(self, folder: Path, dim: int, *, new: bool) -> None:
         self._path = folder / NAME
         self._dim = dim
-        self._width = width or 0
-        self._closed = False
         if new:
             for name in FILES:  # left by an interrupted creation
                 (folder / name).unlink(missing_ok=True)
         elif not self._path.is_file():
             raise StoreError(f"{self._path}: the journal of the store is missing; restore it, or use a new --store")
-        try:
-            self._database = sqlite3.connect(
-                f"{self._path.absolute().as_uri()}?mode={'rwc' if new else 'rw'}",
-                uri=True,
-                isolation_level=None,
-                check_same_thread=False,
-            )
-        except sqlite3.Error as error:
-            raise self._unusable("opened", error) from None
-        try:
-            self._open(new)
-        except sqlite3.Error as error:
-            self._database.close()
-            raise self._unusable("opened", error) from None
-        except BaseException:
-            self._database.close()
-            raise
+        with contextlib.ExitStack() as undo:
+            try:
+                address = f"{self._path.absolute().as_uri()}?mode={'rwc' if new else 'rw'}"
+                self._database = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
+                undo.callback(self._database.close)
+                self._open(new)
+            except sqlite3.Error as error:
+                raise self._unusable("opened", error) from None
+            undo.pop_all()
 
     def _open(self, new: bool) -> None:
         ask = self._database.execute
@@ -121,7 +111,7 @@ class Journal:
             raise StoreError(f"{self._path}: written in format {version}, this version of sanne reads {_VERSION}")
         ask("PRAGMA journal_mode = WAL")
         ask("PRAGMA synchronous = FULL")
-        ask("PRAGMA wal_autocheckpoint = 0")
+        ask(f"PRAGMA wal_autocheckpoint = {_LARGEST_LOG}")
         if new:
             self._database.executescript(f"BEGIN;{_TABLES}COMMIT;")
         self.first, kept = ask("SELECT first, kept FROM state").fetchone()
@@ -136,17 +126,12 @@ class Journal:
 
     def append(self, changes: Sequence[Change]) -> None:
         """Write changes, all or none; they are on disk when this returns."""
-        if self._closed:
-            raise StoreError(f"{self._path.parent}: the store is closed")
         rows = list(_rows(changes, self.end))
         if not rows:
             return
         with self._transaction():
             self._database.executemany(_INSERT, rows)
         self.end += len(rows)
-        with contextlib.suppress(OSError):
-            if self._path.with_name(f"{NAME}-wal").stat().st_size > _LARGEST_LOG:
-                self._tidy("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def read(self) -> Iterator[list[Change]]:
         """All changes in order, some at a time."""
@@ -174,7 +159,7 @@ class Journal:
 
         def find(node_id: str) -> FloatArray | None:
             ((blob,),) = self._ask("SELECT features FROM entries WHERE sequence = ?", entries[node_id])
-            return None if blob is None else self._features(blob)
+            return _features(blob)
 
         return find
 
@@ -193,21 +178,16 @@ class Journal:
 
     def close(self) -> None:
         """Accept no more changes and close the file."""
-        self._closed = True
         self._database.close()
 
     @contextlib.contextmanager
     def _transaction(self) -> Iterator[None]:
         try:
-            self._database.execute("BEGIN IMMEDIATE")
-            yield
-            self._database.execute("COMMIT")
-        except BaseException as error:
-            with contextlib.suppress(sqlite3.Error):
-                self._database.rollback()
-            if isinstance(error, sqlite3.Error):
-                raise self._unusable("written", error) from error
-            raise
+            with self._database:  # commits, or rolls back
+                self._database.execute("BEGIN IMMEDIATE")
+                yield
+        except sqlite3.Error as error:
+            raise self._unusable("written", error) from error
 
     def _ask(self, question: str, *values: Any) -> list[_Row]:
         try:
@@ -239,7 +219,7 @@ class Journal:
             raise self._unusable("read", error) from None
 
     def _entry(self, row: _Row) -> Entry:
-        _, _, kind, node_id, text, features, links, vector, spread, _ = row
+        _, _, kind, node_id, text, features, links, vector, uncertainty, _ = row
         if vector is not None and len(vector) != 4 * self._dim:
             raise StoreError(f"{self._path}: damaged (a vector of another size); restore the file")
         ends = [] if links is None else json.loads(links)
@@ -247,19 +227,11 @@ class Journal:
             kind,
             node_id,
             text,
-            None if features is None else self._features(features),
+            _features(features),
             tuple((end, 1.0) if isinstance(end, str) else tuple(end) for end in ends),
             None if vector is None else np.frombuffer(vector, "<f4"),
-            math.nan if spread is None else spread,
+            math.nan if uncertainty is None else uncertainty,
         )
-
-    def _features(self, blob: bytes) -> FloatArray:
-        if len(blob) == 4 * self._width:
-            return np.frombuffer(blob, "<f4")
-        half = len(blob) // 2
-        row = np.zeros(self._width, np.float32)
-        row[np.frombuffer(blob[:half], "<i4")] = np.frombuffer(blob[half:], "<f4")
-        return row
 
     def _unusable(self, verb: str, error: sqlite3.Error) -> StoreError:
         return StoreError(f"{self._path}: the journal of the store cannot be {verb} ({error})")
@@ -277,21 +249,17 @@ def _rows(changes: Iterable[Change], first: int) -> Iterator[_Row]:
                 entry.kind,
                 entry.id,
                 entry.text,
-                None if entry.features is None else _packed(entry.features),
+                None if entry.features is None else zlib.compress(np.asarray(entry.features, "<f4").tobytes(), 1),
                 _links_json(entry.links) if entry.links else None,
                 None if entry.vector is None else np.asarray(entry.vector, "<f4").tobytes(),
-                None if math.isnan(entry.spread) else float(entry.spread),
+                None if math.isnan(entry.uncertainty) else float(entry.uncertainty),
             )
             yield (*row, _checksum(row))
             number += 1
 
 
-def _packed(features: FloatArray) -> bytes:
-    row = np.asarray(features, "<f4")
-    places = np.flatnonzero(row)
-    if 2 * len(places) < len(row):
-        return places.astype("<i4").tobytes() + row[places].tobytes()
-    return row.tobytes()
+def _features(blob: bytes | None) -> FloatArray | None:
+    return None if blob is None else np.frombuffer(zlib.decompress(blob), "<f4")
 
 
 def _links_json(links: tuple[tuple[str, float], ...]) -> str:

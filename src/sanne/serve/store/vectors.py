@@ -1,18 +1,18 @@
 """The vectors of all nodes by number, and the nearest among them.
 
 Up to `EXACT_ROWS` nodes all cosines are computed in memory. At that size this took 5.6 ms of processor time, LanceDB's
-exact search 68 ms and its index 10 ms (`python benchmarks/search.py`). Above, a LanceDB index finds candidates, and
-all vectors newer than the index are compared as well.
+exact search 68 ms and its index 10 ms (`python benchmarks/search.py`). Above, a LanceDB index finds candidates among
+the vectors that the base nodes began with, and all newer ones are compared as well.
 """
 
 import threading
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from sanne.graph.graph import FloatArray, IntArray
+from sanne.graph.graph import FloatArray
 from sanne.serve.live.rows import Growing
+from sanne.serve.store.index import SearchIndex
 from sanne.vectors.normalise import unit
 from sanne.vectors.search import best_rows, cosines
 
@@ -20,27 +20,17 @@ EXACT_ROWS = 100_000
 _TINY = 1e-12
 
 
-class Index(Protocol):
-    """Finds the nearest of the vectors that it was built from."""
-
-    def nearest(self, query: FloatArray, count: int) -> IntArray:
-        """The numbers of about the `count` nearest."""
-
-
 class LiveVectors:
-    """Vectors and spreads; writes to the arrays it is given, which may be a private (copy-on-write) map of a file."""
+    """Vectors and uncertainties; writes to the vectors it is given, perhaps a private (copy-on-write) map of a file."""
 
-    def __init__(self, vectors: FloatArray, spread: FloatArray) -> None:
+    def __init__(self, vectors: FloatArray, uncertainty: FloatArray) -> None:
         self.lock = threading.RLock()  # held while the vectors, or the nodes they belong to, change
-        self._base, self._base_spread = vectors, spread
-        self._base_lengths = _lengths(vectors)
-        dim = vectors.shape[1]
-        self._added = Growing(np.empty((0, dim), np.float32))
-        self._added_spread = Growing(np.empty(0, np.float32))
-        self._added_lengths = Growing(np.empty(0, np.float32))
-        self.index: Index | None = None
-        self._newer: dict[int, None] = {}  # nodes whose vectors the index does not hold
-        self._since: dict[int, None] = {}  # the same of an index that is being made
+        self._base = vectors
+        self._added = Growing(np.empty((0, vectors.shape[1]), np.float32))
+        self._uncertainty = Growing(uncertainty)
+        self._lengths = Growing(_lengths(vectors))
+        self.index: SearchIndex | None = None  # of the base nodes' first vectors
+        self._changed: set[int] = set()  # base nodes with other vectors now
 
     @property
     def count(self) -> int:
@@ -50,38 +40,25 @@ class LiveVectors:
     def dim(self) -> int:
         return int(self._base.shape[1])
 
-    @property
-    def num_newer(self) -> int:
-        """How many vectors the index does not hold."""
-        return len(self._newer)
-
-    def begin_index(self) -> FloatArray:
-        """A copy of all vectors, including removed nodes; what changes from now on is newer than it."""
-        self._since = {}
-        return np.concatenate([self._base, self._added.rows])
-
-    def use_index(self, index: Index) -> None:
-        """Search through an index of the vectors that `begin_index` gave."""
-        self.index, self._newer = index, self._since
-
-    def add(self, vectors: FloatArray, spread: FloatArray) -> None:
+    def add(self, vectors: FloatArray, uncertainty: FloatArray) -> None:
         """Append nodes."""
-        first = len(self._base) + self._added.extend(len(vectors), vectors)
-        self._added_spread.extend(len(vectors), spread)
-        self._added_lengths.extend(len(vectors), _lengths(vectors))
-        for node in range(first, self.count):
-            self._newer[node] = self._since[node] = None
+        self._added.extend(len(vectors), vectors)
+        self._uncertainty.extend(len(vectors), uncertainty)
+        self._lengths.extend(len(vectors), _lengths(vectors))
 
-    def put(self, node: int, vector: FloatArray, spread: float) -> None:
+    def put(self, node: int, vector: FloatArray, uncertainty: float) -> None:
         """Change the vector of a node."""
-        (vectors, spreads, lengths), row = self._place(node)
-        vectors[row], spreads[row], lengths[row] = vector, spread, np.linalg.norm(vector)
-        self._newer[node] = self._since[node] = None
+        if node < len(self._base):
+            self._base[node] = vector
+            self._changed.add(node)
+        else:
+            self._added.rows[node - len(self._base)] = vector
+        self._uncertainty.rows[node], self._lengths.rows[node] = uncertainty, np.linalg.norm(vector)
 
     def get(self, node: int) -> tuple[FloatArray, float]:
-        """The vector of a node and its spread."""
-        (vectors, spreads, _), row = self._place(node)
-        return vectors[row].copy(), float(spreads[row])
+        """The vector of a node and its uncertainty."""
+        row = self._base[node] if node < len(self._base) else self._added.rows[node - len(self._base)]
+        return row.copy(), float(self._uncertainty.rows[node])
 
     def search(
         self, queries: FloatArray, k: int, alive: npt.NDArray[np.bool_], leave_out: int = -1
@@ -95,38 +72,29 @@ class LiveVectors:
         if self.index is not None:
             return [self._search_index(self.index, query, count, wanted) for query in queries]
         scores = np.concatenate([queries @ self._base.T, queries @ self._added.rows.T], axis=1)
-        scores /= np.maximum(np.concatenate([self._base_lengths, self._added_lengths.rows]), _TINY)
+        scores /= np.maximum(self._lengths.rows, _TINY)
         scores[:, ~wanted] = -np.inf
         return [_best(row, count) for row in scores]
 
     def _search_index(
-        self, index: Index, query: FloatArray, count: int, wanted: npt.NDArray[np.bool_]
+        self, index: SearchIndex, query: FloatArray, count: int, wanted: npt.NDArray[np.bool_]
     ) -> list[tuple[int, float]]:
         """The nearest of what the index finds and of all vectors newer than it."""
-        newer = np.fromiter(self._newer, np.int64, len(self._newer))
         limit = 2 * count + 10
         while True:
             found = index.nearest(query, limit)
-            outdated = np.fromiter((int(node) in self._newer for node in found), bool, len(found))
-            usable = found[~outdated & wanted[found]]
+            usable = [node for node in found.tolist() if wanted[node] and node not in self._changed]
             if len(usable) >= count or len(found) < limit:
                 break
             limit *= 4
-        nodes = np.concatenate([usable, newer[wanted[newer]]])
-        best = _best(cosines(self._rows(nodes), query), min(count, len(nodes)))
+        first = len(self._base)
+        old = np.array([*usable, *self._changed], np.int64)
+        nodes = np.concatenate([old, np.arange(first, self.count)])
+        added = self._added.rows @ query / np.maximum(self._lengths.rows[first:], _TINY)
+        scores = np.concatenate([cosines(self._base[old], query), added])
+        scores[~wanted[nodes]] = -np.inf
+        best = _best(scores, min(count, int(wanted[nodes].sum())))
         return [(int(nodes[place]), score) for place, score in best]
-
-    def _rows(self, nodes: IntArray) -> FloatArray:
-        rows = np.empty((len(nodes), self.dim), np.float32)
-        old = nodes < len(self._base)
-        rows[old] = self._base[nodes[old]]
-        rows[~old] = self._added.rows[nodes[~old] - len(self._base)]
-        return rows
-
-    def _place(self, node: int) -> tuple[tuple[FloatArray, FloatArray, FloatArray], int]:
-        if node < len(self._base):
-            return (self._base, self._base_spread, self._base_lengths), node
-        return (self._added.rows, self._added_spread.rows, self._added_lengths.rows), node - len(self._base)
 
 
 def _lengths(vectors: FloatArray) -> FloatArray:

@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from sanne.errors import InputError, first_line
 from sanne.graph.graph import Graph
+from sanne.graph.readers.arrays import read_arrays
+from sanne.graph.readers.node_data import as_features
 from sanne.graph.sparse import checked_sparse
 
 WORDS = ("words_indptr", "words_indices", "words_values", "num_words")
@@ -36,27 +38,13 @@ def read_npz(path: str | Path, *, directed: bool = False) -> Graph:
         raise InputError(f"{path}: 'edges' must be an integer array of shape (m, 2), not {edges.shape}")
     if edges.dtype == np.uint64:
         edges = np.minimum(edges, np.iinfo(np.int64).max).astype(np.int64)  # out of range as it was
-    words = _words(path, arrays)
-    labels = arrays.get("labels")
-    if labels is not None and (labels.ndim not in (1, 2) or labels.dtype.kind not in "iufbU"):
-        raise InputError(f"{path}: 'labels' must be one class per node, not {labels.dtype} of shape {labels.shape}")
-    if labels is not None:
-        num_nodes = len(labels)
-    elif words is not None:
-        num_nodes = words.shape[0]
-    else:
+    words, labels, num_nodes = _words(path, arrays), arrays.get("labels"), None
+    if words is None and labels is None:
         num_nodes = int(edges.max()) + 1 if len(edges) else 0
         if num_nodes > max(SMALL // 8, 1000 * len(edges)):
             raise InputError(f"{path}: {len(edges)} edges that name node {num_nodes - 1}: numbers are nodes 0..n-1")
     try:
-        return Graph.from_edges(
-            edges[:, 0],
-            edges[:, 1],
-            node_ids=np.arange(num_nodes),
-            directed=directed,
-            features=words,
-            labels=labels.astype(np.int64) if labels is not None and labels.dtype.kind in "iu" else labels,
-        )
+        return read_arrays(edges, num_nodes=num_nodes, features=words, labels=labels, directed=directed)
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
 
@@ -106,11 +94,6 @@ def _words(path: Path, arrays: dict[str, npt.NDArray[Any]]) -> Any:
     indptr, indices, values = (arrays[name] for name in WORDS[:3])
     try:
         words = checked_sparse(values, indices, indptr, arrays["num_words"].item())
+        return as_features(words, np.arange(words.shape[0]))
     except (ValueError, TypeError) as error:
         raise InputError(f"{path}: the bag of words is damaged ({first_line(error)})") from None
-    with np.errstate(over="ignore"):  # what float32 cannot hold becomes infinite, and is refused
-        words = words.astype(np.float32)
-    if not np.isfinite(words.data).all():
-        row = int(np.searchsorted(words.indptr, np.flatnonzero(~np.isfinite(words.data))[0], side="right")) - 1
-        raise InputError(f"{path}: node {row} has a word count that is not a finite number")
-    return words

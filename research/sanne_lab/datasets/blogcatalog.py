@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from sanne.errors import InputError
 from sanne.graph.graph import Graph
-from sanne.graph.ids import encode_ids, id_array, match_ids, sort_ids
+from sanne.graph.ids import clean_ids, id_array, match_ids, number_ids, sort_ids
 from sanne.graph.readers.delimited import DelimitedFile, check_is_file
 
 
@@ -18,13 +18,13 @@ def read_blogcatalog(folder: str | Path) -> Graph:
     (nodes,) = _columns(folder / "nodes.csv", 1)
     sources, targets = _columns(folder / "edges.csv", 2)
     members, groups = _columns(folder / "group-edges.csv", 2)
-    ids = encode_ids([nodes], infer=True).distinct
-    named = encode_ids([sources, targets, members], infer=True)
+    ids = number_ids([nodes]).distinct
+    named = number_ids([sources, targets, members])
     position = np.append(match_ids(named.distinct, ids), -1)[named.rows]
     if len(position) and position.min() < 0:
         raise InputError(f"{folder}: an edge or a group names a node that nodes.csv does not have")
     source, target, member = np.split(position, [len(sources), len(sources) + len(targets)])
-    named_groups = sort_ids(encode_ids([groups], infer=True))
+    named_groups = sort_ids(number_ids([groups]))
     if len(group := named_groups.rows) and group.min() < 0:
         raise InputError(f"{folder / 'group-edges.csv'}, row {int(group.argmin()) + 1}: no group; fill it in")
     shape = (len(ids), len(named_groups.distinct))
@@ -36,4 +36,4 @@ def read_blogcatalog(folder: str | Path) -> Graph:
 def _columns(path: Path, width: int) -> list[pa.ChunkedArray]:
     check_is_file(path)
     file = DelimitedFile(path, ",", tuple(map(str, range(width))), skip=0)
-    return list(file.read(file.columns, strings=file.columns).columns)
+    return [clean_ids(column, infer=True) for column in file.read(file.columns, strings=file.columns).columns]

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.errors import InputError
-from sanne.evaluate.logistic import calm_threads, fit_one_vs_rest
-from sanne.evaluate.node_classification import C_GRID, checked_rows, node_indices, percent, row_scale
-from sanne.seeds import numpy_stream
+from sanne.evaluate.node_classification import C_GRID, percent, row_scale
+from sanne.evaluate.threads import calm_threads
+from sanne_lab.evaluate.logistic import fit_one_vs_rest
+from sanne_lab.evaluate.node_classification import checked_rows, node_indices
 
 
 @dataclass(frozen=True)
@@ -24,30 +25,6 @@ class MultilabelScore:
 
     def to_dict(self) -> dict[str, float]:
         return asdict(self)
-
-
-def classify_multilabel(
-    vectors: npt.ArrayLike,
-    indicators: Any,
-    *,
-    train_fraction: float,
-    num_splits: int = 10,
-    seed: int = 0,
-    Cs: Sequence[float] = C_GRID,
-) -> list[MultilabelScore]:
-    """The BlogCatalog protocol: train on a random share of the labelled nodes, test on the others."""
-    if not 0 < train_fraction < 1:
-        raise InputError(f"train_fraction must lie between 0 and 1, not {train_fraction}")
-    marks = indicator_array(indicators)
-    labelled = np.flatnonzero(marks.any(axis=1))
-    size = round(train_fraction * len(labelled))
-    if size < 2 or size == len(labelled):
-        raise InputError(f"{len(labelled)} labelled nodes are too few for a training share of {train_fraction}")
-    scores = []
-    for i in range(num_splits):
-        order = numpy_stream(seed, "split", i).permutation(labelled)
-        scores.append(score_multilabel(vectors, marks, order[:size], order[size:], Cs=Cs))
-    return scores
 
 
 def score_multilabel(

@@ -5,15 +5,11 @@ all values of C share their matrix products, and the rows are first turned to th
 diagonal preconditioner is nearly exact: an order of magnitude faster, as a score after every epoch needs.
 """
 
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 import scipy.special
-import threadpoolctl  # type: ignore[import-untyped]
 
 Array = npt.NDArray[np.float64]
 IntVector = npt.NDArray[np.int64]
@@ -22,20 +18,6 @@ _TOLERANCE = 1e-4  # predictions differ from those at 1e-6 in less than one of 1
 _MAX_NEWTON, _MAX_CONJUGATE, _MAX_HALVINGS = 60, 60, 30
 _GROUP = 5  # values of C side by side; the next group starts from where the last one ended
 _MAX_SCORES = 4_000_000  # numbers in one array of scores; more values of C than fit are solved in turn
-
-
-_SMALL = 2_000_000  # numbers in the training rows
-
-
-@cache
-def _thread_pools() -> Any:
-    return threadpoolctl.ThreadpoolController()
-
-
-def calm_threads(rows: npt.NDArray[Any]) -> AbstractContextManager[Any]:
-    """One thread for products as small as these rows give: sharing them out costs ten times what it saves."""
-    limit = 1 if rows.size < _SMALL else None
-    return cast(AbstractContextManager[Any], _thread_pools().limit(limits=limit, user_api="blas"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +31,6 @@ class Solutions:
         """Scores of the classes, (C, rows, classes)."""
         rows = np.asarray(vectors, np.float64)
         return np.asarray(rows @ self.weights + self.intercepts[:, None, :])
-
-    def pick(self, index: int) -> "Solutions":
-        """The solution for one value of C."""
-        return Solutions(self.weights[index : index + 1], self.intercepts[index : index + 1])
 
 
 def fit_softmax(vectors: npt.ArrayLike, classes: IntVector, num_classes: int, Cs: npt.ArrayLike) -> Solutions:
