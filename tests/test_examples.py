@@ -14,7 +14,7 @@ from planted import TINY, planted_graph
 from sanne.graph.folder.store import save_graph
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-SETS = [part for name, value in TINY.items() for part in ("--set", f"{name}={value}".replace("(4,)", "4"))]
+SETS = [part for name, value in TINY.items() for part in ("--set", f"{name}={value}")]
 
 
 def run(name: str, *arguments: Any, cwd: Path) -> str:

@@ -15,7 +15,7 @@ from sanne.graph.folder.store import save_graph
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-SETS = [part for name, value in TINY.items() for part in ("--set", f"{name}={value}".replace("(4,)", "4"))]
+SETS = [part for name, value in TINY.items() for part in ("--set", f"{name}={value}")]
 FIT = ["fit", "papers", "--out"]
 
 # (package, as it is imported), the extra that has it, and a command that needs it

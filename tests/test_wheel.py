@@ -29,8 +29,8 @@ SETS = [
     "steps_per_epoch=3",
     "encoder_dim=16",
     "num_heads=2",
-    "cluster_sizes=4",
-    "cluster_seeds=1",
+    "hidden_splits=1",
+    "half_dim=8",
 ]
 
 

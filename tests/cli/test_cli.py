@@ -177,7 +177,7 @@ BUILD_POINTS = [
 ]
 FIT_POINTS = [
     "sanne.model.hidden.HiddenModel.fit_features",
-    "sanne.model.hidden.HiddenModel.learn",
+    "sanne.train.fit.learn",
     "sanne.estimator.embed_present",
 ]
 TRAINING_POINTS = [
