@@ -116,7 +116,7 @@ def test_nearest_neighbours(show: Any) -> None:
 def test_arrivals(tmp_path: Path) -> None:
     save_graph(planted_graph(signal=1.0), tmp_path / "papers")
     out = run("arrivals.py", "papers", "--hide", 15, "--folder", "run", *SETS, cwd=tmp_path)
-    lines = re.findall(r"^ *(\d+)  (p\d+): (\d+) links, spread ([\d.]+), near (.*?)  (\d) of 5", out, re.M)
+    lines = re.findall(r"^ *(\d+)  (p\d+): (\d+) links, uncertainty ([\d.]+), near (.*?)  (\d) of 5", out, re.M)
     assert [int(line[0]) for line in lines] == list(range(1, 16))
     assert sum(int(line[2]) for line in lines) > 15  # they come with links
     assert "15 papers added" in out

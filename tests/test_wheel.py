@@ -150,7 +150,7 @@ except SanneError as error:
     raise SystemExit(f"sanne {__version__}: {error}") from None
 assert_type(model, SANNE)
 assert_type(model.transform(graph, nodes=["a"]), npt.NDArray[np.float32])
-spread: npt.NDArray[np.float32] = model.embed(graph, ["a"], explain=3).spread
+uncertainty: npt.NDArray[np.float32] = model.embed(graph, ["a"], explain=3).uncertainty
 for node, cosine in model.similar("a", k=5):
     assert_type(cosine, float)
 SANNE(7)  # not the name of a recipe

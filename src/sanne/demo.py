@@ -14,6 +14,7 @@ from sanne.datasets.catalogue import load_dataset, named_classes
 from sanne.draw.plot import plot_map
 from sanne.estimator import SANNE
 from sanne.evaluate.node_classification import score_split
+from sanne.evaluate.splits import seeded_splits
 from sanne.features.choose import fit_features
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.split import hide_nodes

@@ -31,9 +31,9 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     """Vectors for the nodes of a graph, and for nodes that arrive later.
 
     `recipe` names a set of settings (`best`, `fast`, `paper`); `settings` changes some of them by name, as in
-    `SANNE(settings={"epochs": 3, "walk_length": 12})`; `progress` shows a bar (None: only on a terminal).
+    `SANNE(settings={"dim": 128, "restart_steps": 16})`; `progress` shows a bar (None: only on a terminal).
 
-    `embedding_`, `spread_` and `node_ids_` are read-only; `fit_transform` and `transform` give arrays of the caller's.
+    `embedding_`, `uncertainty_` and `node_ids_` are read-only; `fit_transform` and `transform` give copies.
 
     >>> model = SANNE(random_state=0).fit("cora")
     >>> model.embedding_.shape
@@ -83,7 +83,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
                 graph, config, seed, on_epoch=on_epoch, features_from=features_from, run=run, record=record
             )
         present = embed_present(self.artifact_, graph, progress=self.progress)
-        self._set_vectors(present.node_ids, present.vectors, present.spread)
+        self._set_vectors(present.node_ids, present.vectors, present.uncertainty)
         return self
 
     @overload
@@ -99,7 +99,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     ) -> FloatArray | Embedding:
         """Vectors (count, dim) of nodes of a graph, seen in fit or not, read from walks over it as it is now.
 
-        With `explain=True` (or a number of nodes to list), an `Embedding` with spread and explanation instead.
+        With `explain=True` (or a number of nodes to list), an `Embedding` with uncertainty and explanation instead.
 
         >>> model.transform(bigger_graph, nodes=["paper-9001"])
         """
@@ -107,7 +107,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         return found if explain else found.vectors
 
     def embed(self, graph: Any, nodes: Iterable[Any] | None = None, *, explain: int = 0) -> Embedding:
-        """Like `transform`, with ids, vectors, spread and, if `explain`, the nodes that each drew on (True: ten)."""
+        """Like `transform`, with ids, uncertainty and, if `explain`, the nodes that each vector drew on (True: ten)."""
         explain = 10 if explain is True else int(explain)
         graph = graph if isinstance(graph, Graph) else load_graph(graph)
         found = embed(self._fitted(), graph, nodes, explain=explain, progress=self.progress)
@@ -157,7 +157,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         """Write the model folder, completely or not at all; an earlier model there is replaced."""
         artifact = self._fitted()
         with replaced_folder(check_model_target(folder)) as part:
-            write_vectors(part / VECTORS, self.node_ids_, self.embedding_, self.spread_)
+            write_vectors(part / VECTORS, self.node_ids_, self.embedding_, self.uncertainty_)
             artifact.write(part)
             (part / "README.md").write_text(model_card(artifact), encoding="utf-8")
 
@@ -187,19 +187,19 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         recipe = str(artifact.record.get("recipe", DEFAULT_RECIPE))
         model = cls(recipe, settings=_changes(artifact.config, recipe), random_state=artifact.seed)
         model.artifact_ = artifact
-        model._set_vectors(vectors.node_ids, vectors.vectors, vectors.spread)
+        model._set_vectors(vectors.node_ids, vectors.vectors, vectors.uncertainty)
         return model
 
-    def _set_vectors(self, node_ids: Any, vectors: FloatArray, spread: FloatArray) -> None:
+    def _set_vectors(self, node_ids: Any, vectors: FloatArray, uncertainty: FloatArray) -> None:
         self.node_ids_ = node_ids
         self.embedding_ = vectors
-        self.spread_ = spread
+        self.uncertainty_ = uncertainty
         self._new_nodes = None
         self._protect_vectors()
 
     def _protect_vectors(self) -> None:
         """Make them read-only: a change in place would corrupt `similar` and `save`."""
-        for array in (self.node_ids_, self.embedding_, self.spread_):
+        for array in (self.node_ids_, self.embedding_, self.uncertainty_):
             array.flags.writeable = False
 
     def __setstate__(self, state: dict[str, Any]) -> None:
