@@ -29,6 +29,10 @@ class StructureMap(FeatureMap):
         self.width = int(components.shape[1])
 
     @property
+    def num_columns(self) -> int:
+        return len(self._idf)
+
+    @property
     def link_columns(self) -> slice:
         return slice(0, self.width)
 
