@@ -55,7 +55,7 @@ class LanceLog:
                 ("links", strings),
                 ("weights", numbers),
                 ("vector", pa.list_(pa.float32(), DIM)),
-                ("spread", pa.float32()),
+                ("uncertainty", pa.float32()),
             ]
         )
         self._table = lancedb.connect(self._folder).create_table("journal", schema=self._schema)
@@ -77,7 +77,7 @@ class LanceLog:
             pa.array([[end for end, _ in entry.links] for entry in entries], pa.list_(pa.string())),
             pa.array([[weight for _, weight in entry.links] for entry in entries], pa.list_(pa.float32())),
             pa.FixedSizeListArray.from_arrays(pa.array(vectors), DIM),
-            pa.array([entry.spread for entry in entries], pa.float32()),
+            pa.array([entry.uncertainty for entry in entries], pa.float32()),
         ]
         self._table.add(pa.table(columns, schema=self._schema))
         self._rows += len(entries)

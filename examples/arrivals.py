@@ -1,7 +1,7 @@
 """Send new papers to a running server, one after the other.
 
 Some papers are hidden before training. Then they are added: each is sent with its words and its links to papers that
-the server already has, and the server returns its vector, its spread and the nearest papers.
+the server already has, and the server returns its vector, its uncertainty and the nearest papers.
 
     python examples/arrivals.py                          # Cora: hides 200 papers, trains, starts a server, sends them
     python examples/arrivals.py --folder run --pause 0.5 # slowly: open the printed address and watch the map
@@ -97,7 +97,7 @@ def stream(url: str, graph: Graph, hidden: Any, pause: float) -> None:
     there = np.ones(graph.num_nodes, bool)
     there[hidden] = False
     adjacency = graph.adjacency()
-    shared, spreads, seconds = [], [], []
+    shared, uncertainties, seconds = [], [], []
     for count, row in enumerate(hidden.tolist(), start=1):
         neighbours = adjacency.indices[adjacency.indptr[row] : adjacency.indptr[row + 1]]
         links = [names[end] for end in neighbours if there[end]]
@@ -105,7 +105,7 @@ def stream(url: str, graph: Graph, hidden: Any, pause: float) -> None:
         started = time.perf_counter()
         (answer,) = post(f"{url}/v1/nodes", {"nodes": [node], "similar": NEAREST})["nodes"]
         seconds.append(time.perf_counter() - started)
-        spreads.append(np.nan if answer["spread"] is None else answer["spread"])
+        uncertainties.append(np.nan if answer["uncertainty"] is None else answer["uncertainty"])
         there[row] = True
         near = [other["id"] for other in answer["similar"]]
         same = sum(label_of[str(other)] == label_of[str(names[row])] for other in near)
@@ -113,11 +113,12 @@ def stream(url: str, graph: Graph, hidden: Any, pause: float) -> None:
         words = f"{same} of {len(near)} with its label" if labels is not None else ""
         shown = ", ".join(map(str, near))
         print(
-            f"{count:4}  {names[row]}: {len(links)} links, spread {spreads[-1]:.3f}, near {shown}  {words}", flush=True
+            f"{count:4}  {names[row]}: {len(links)} links, uncertainty {uncertainties[-1]:.3f}, near {shown}  {words}",
+            flush=True,
         )
         time.sleep(pause)
     print(f"\n{len(hidden)} papers added, {1000 * np.median(seconds):.0f} ms each (median)")
-    print(f"spread {np.median(spreads):.3f} (median)")
+    print(f"uncertainty {np.median(uncertainties):.3f} (median)")
     if labels is not None:
         chance = chance_of_same(labels)
         print(f"{np.mean(shared):.0%} of the {NEAREST} nearest papers share its label (by chance {chance:.0%})")

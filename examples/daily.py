@@ -32,7 +32,7 @@ def main() -> None:
         first = cora.subgraph(order[:start])
         model = SANNE("fast", random_state=0, progress=False).fit(first)
         model.save(folder / "model")
-        write_vectors(folder / "vectors" / "day-0.parquet", model.node_ids_, model.embedding_, model.spread_)
+        write_vectors(folder / "vectors" / "day-0.parquet", model.node_ids_, model.embedding_, model.uncertainty_)
         print(f"day 0: trained on {first}")
         for day in range(1, DAYS + 1):
             today = cora.subgraph(order[: start + day * PER_DAY])
@@ -45,7 +45,7 @@ def nightly_job(folder: Path, day: int, today: Graph, new: Any, classes_of: Grap
     """What runs every night, in its own process: it only needs the model folder and the graph."""
     model = SANNE.load(folder / "model")
     found = model.embed(today, nodes=new)
-    write_vectors(folder / "vectors" / f"day-{day}.parquet", found.node_ids, found.vectors, found.spread)
+    write_vectors(folder / "vectors" / f"day-{day}.parquet", found.node_ids, found.vectors, found.uncertainty)
 
     # Check: the three nearest papers of the first day should have the same class as the new paper.
     assert classes_of.labels is not None
@@ -54,9 +54,9 @@ def nightly_job(folder: Path, day: int, today: Graph, new: Any, classes_of: Grap
     same = [
         class_of[int(other)] == class_of[int(node)] for node in new.tolist() for other, _ in model.similar(node, k=3)
     ]
-    unsure = found.node_ids[int(found.spread.argmax())]
+    unsure = found.node_ids[int(found.uncertainty.argmax())]
     share = f"{np.mean(same):.0%} of the nearest share their class"
-    print(f"day {day}: {len(new)} new papers, {share}; largest spread: {unsure}")
+    print(f"day {day}: {len(new)} new papers, {share}; largest uncertainty: {unsure}")
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def main() -> None:
         found = later.embed(bigger, nodes=["hammock"])
         print(f"tomorrow: {bigger}")
         print(f"like hammock   : {', '.join(other for other, _ in later.similar('hammock', k=4))}")
-        print(f"its vector has {found.vectors.shape[1]} dimensions and a spread of {found.spread[0]:.3f}")
+        print(f"its vector has {found.vectors.shape[1]} dimensions and a uncertainty of {found.uncertainty[0]:.3f}")
 
 
 def write_tables(folder: Path, shelf_of: dict[str, str], hammock_with: Sequence[str] = ()) -> None:

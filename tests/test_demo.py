@@ -14,13 +14,13 @@ def test_the_demo_hides_papers_embeds_them_and_draws_the_map(cora: Graph, tmp_pa
     monkeypatch.setitem(RECIPES, "fast", Config().replace(**(TINY | {"steps_per_epoch": 20})))
     said: list[str] = []
     result = run_demo(out=tmp_path / "map.png", say=said.append)
-    assert {"dataset", "present_accuracy", "new_accuracy", "walk_mean_accuracy", "fit_seconds", "embed_seconds"} <= set(
+    assert {"dataset", "present_accuracy", "new_accuracy", "smoothed_accuracy", "fit_seconds", "embed_seconds"} <= set(
         result
     )
     assert result["dataset"] == "cora"
     assert result["new_nodes"] == 1000
     assert result["new_accuracy"] > 40
-    assert result["walk_mean_accuracy"] > 70
+    assert result["smoothed_accuracy"] > 70
     assert len(result["similar"]) == 10
     assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
     assert len(said) == 3

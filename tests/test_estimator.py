@@ -74,7 +74,7 @@ def test_fit_returns_itself_and_sets_the_fitted_attributes(fitted: SANNE) -> Non
     assert model.settings == settings  # not touched
     assert model.embedding_.shape == (90, model.artifact_.model.vector_dim)
     assert model.embedding_.dtype == np.float32
-    assert model.spread_.shape == (90,)
+    assert model.uncertainty_.shape == (90,)
     assert model.node_ids_.tolist() == PRESENT.node_ids.tolist()
     assert np.array_equal(tiny().fit_transform(PRESENT), model.embedding_)
 
@@ -91,7 +91,7 @@ def test_arrays_given_to_a_caller_are_copies_and_fitted_ones_are_read_only(tmp_p
     assert (model.similar("p1", k=3), model.similar("p4", k=3)) == (near, near_newcomer)
     model.save(tmp_path / "model")
     for fitted in (model, SANNE.load(tmp_path / "model")):
-        for array in (fitted.embedding_, fitted.spread_, fitted.node_ids_):
+        for array in (fitted.embedding_, fitted.uncertainty_, fitted.node_ids_):
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = array[1]
 
@@ -165,7 +165,7 @@ def test_transform_of_the_training_graph_is_the_embedding(fitted: SANNE) -> None
     assert np.allclose(fitted.transform(PRESENT, nodes=["p5"])[0], fitted.embedding_[row], atol=1e-3)
 
 
-def test_explain_gives_spread_and_reasons(fitted: SANNE) -> None:
+def test_explain_gives_uncertainty_and_reasons(fitted: SANNE) -> None:
     plain = fitted.transform(GRAPH, nodes=["p0"])
     full = fitted.transform(GRAPH, nodes=["p0"], explain=True)
     assert np.array_equal(full.vectors, plain)
@@ -224,7 +224,7 @@ def folder(fitted: SANNE, tmp_path: Path) -> Path:
 def test_a_loaded_model_is_the_saved_one(fitted: SANNE, folder: Path) -> None:
     later = SANNE.load(folder)
     assert np.array_equal(later.embedding_, fitted.embedding_)
-    assert np.array_equal(later.spread_, fitted.spread_)
+    assert np.array_equal(later.uncertainty_, fitted.uncertainty_)
     assert later.node_ids_.tolist() == fitted.node_ids_.tolist()
     assert np.array_equal(later.transform(GRAPH), fitted.transform(GRAPH))
     assert later.similar("p5") == fitted.similar("p5")
@@ -249,7 +249,7 @@ def test_every_kind_of_model_survives_the_disk(tmp_path: Path, kind: str) -> Non
     later = SANNE.load(tmp_path / "m")
     assert later.node_ids_.dtype == np.int64
     assert np.array_equal(later.embedding_, model.embedding_)
-    assert np.array_equal(later.spread_, model.spread_, equal_nan=True)
+    assert np.array_equal(later.uncertainty_, model.uncertainty_, equal_nan=True)
     assert np.array_equal(later.transform(graph, [3, 6]), model.transform(graph, [3, 6]))
 
 
@@ -313,7 +313,7 @@ def test_a_folder_with_a_file_missing_cut_or_changed_is_refused(folder: Path, na
 def test_vectors_that_do_not_fit_the_model_are_refused(fitted: SANNE, folder: Path, damage: str) -> None:
     path = folder / "vectors.parquet"
     if damage == "other width":
-        write_vectors(path, fitted.node_ids_, fitted.embedding_[:, :3], fitted.spread_)
+        write_vectors(path, fitted.node_ids_, fitted.embedding_[:, :3], fitted.uncertainty_)
     elif damage == "not parquet":
         path.write_bytes(b"not parquet at all")
     else:
@@ -327,13 +327,13 @@ def test_vectors_that_do_not_fit_the_model_are_refused(fitted: SANNE, folder: Pa
         SANNE.load(folder)
 
 
-def test_a_model_folder_without_spreads_has_spreads_that_are_not_numbers(fitted: SANNE, folder: Path) -> None:
+def test_a_model_folder_without_uncertaintys_has_uncertaintys_that_are_not_numbers(fitted: SANNE, folder: Path) -> None:
     path = folder / "vectors.parquet"
     write_vectors(path, fitted.node_ids_, fitted.embedding_)
     header = json.loads((folder / "config.json").read_text())
     header["sha256"]["vectors.parquet"] = hashlib.sha256(path.read_bytes()).hexdigest()
     (folder / "config.json").write_text(json.dumps(header))
-    assert np.isnan(SANNE.load(folder).spread_).all()
+    assert np.isnan(SANNE.load(folder).uncertainty_).all()
 
 
 # every input has an answer

@@ -74,9 +74,6 @@ class StartFeatures(Objective):
         self.steps += 1
         return (self.predict(encoder(features).mean(dim=1)) - features[:, 0]).square().mean()
 
-    def num_terms(self, batch: Batch) -> int:
-        return len(batch.walks)
-
     def read(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
         mean: Tensor = encoder(features).mean(dim=1)
         return mean

@@ -29,8 +29,8 @@ SETS = [
     "steps_per_epoch=3",
     "encoder_dim=16",
     "num_heads=2",
-    "cluster_sizes=4",
-    "cluster_seeds=1",
+    "hidden_splits=1",
+    "half_dim=8",
 ]
 
 
@@ -141,22 +141,16 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne import SANNE, Graph, SanneError, __version__, load_graph
-from sanne.train.report import Report
-
-
-def follow(report: Report) -> None:
-    print(report.step, report.loss)
-
 
 graph = load_graph("edges.csv", node_table="nodes.csv", text="abstract")
 assert_type(graph, Graph)
 try:
-    model = SANNE("fast", settings={"epochs": 3}, random_state=0).fit(graph, callbacks=[follow])
+    model = SANNE("fast", settings={"epochs": 3}, random_state=0).fit(graph)
 except SanneError as error:
     raise SystemExit(f"sanne {__version__}: {error}") from None
 assert_type(model, SANNE)
 assert_type(model.transform(graph, nodes=["a"]), npt.NDArray[np.float32])
-spread: npt.NDArray[np.float32] = model.embed(graph, ["a"], explain=3).spread
+uncertainty: npt.NDArray[np.float32] = model.embed(graph, ["a"], explain=3).uncertainty
 for node, cosine in model.similar("a", k=5):
     assert_type(cosine, float)
 SANNE(7)  # not the name of a recipe

@@ -18,9 +18,9 @@ from sanne.evaluate.splits import seeded_splits
 from sanne.features.choose import fit_features
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.split import hide_nodes
-from sanne.walks.diffusion import Diffusion
+from sanne.walks.diffusion import Diffusion, step_weights
 
-_RESTART, _STEPS = 0.1, 16  # of the walks that the vectors without training are the mean of
+_RESTART, _STEPS = 0.1, 16  # of the smoothed features that the model is compared with
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ def run_demo(
     say(f"embedded {len(task.new):,} new papers in {seconds['embed_seconds']:.1f} s, without training again")
     with timed("evaluate"):
         present_accuracy, new_accuracy = task.accuracies(model.embedding_, new.vectors)
-        mean_present, mean_new = task.accuracies(*walk_means(task, seed))
+        smoothed_present, smoothed_new = task.accuracies(*smoothed_features(task, seed))
     present = np.setdiff1d(np.arange(task.graph.num_nodes), task.new)
     order = np.concatenate([present, task.new])
     assert task.graph.labels is not None
@@ -101,8 +101,8 @@ def run_demo(
         "new_nodes": len(task.new),
         "present_accuracy": round(present_accuracy, 2),
         "new_accuracy": round(new_accuracy, 2),
-        "walk_mean_accuracy": round(mean_new, 2),
-        "walk_mean_present_accuracy": round(mean_present, 2),
+        "smoothed_accuracy": round(smoothed_new, 2),
+        "smoothed_present_accuracy": round(smoothed_present, 2),
         **seconds,
         "example": example,
         "example_class": str(classes[task.new[0]]),
@@ -125,11 +125,13 @@ def make_task(dataset: str) -> Task:
     return Task(graph, hide_nodes(graph, new), train, val, rest, new)
 
 
-def walk_means(task: Task, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Vectors without training, mean features along walks with restarts, of present and of new nodes."""
+def smoothed_features(task: Task, seed: int) -> tuple[FloatArray, FloatArray]:
+    """Vectors without training, of present and of new nodes: features as walks with restarts see them."""
     feature_map = fit_features(task.before, Config().features, seed)
 
-    def means(graph: Graph) -> FloatArray:
-        return Diffusion(graph.adjacency("both")).spread(feature_map.transform(graph), (_RESTART,), _STEPS)[0]
+    def smoothed(graph: Graph) -> FloatArray:
+        return Diffusion(graph.adjacency("both")).spread(
+            feature_map.transform(graph), step_weights((_RESTART,), _STEPS)
+        )[0]
 
-    return means(task.before), means(task.graph)[task.new]
+    return smoothed(task.before), smoothed(task.graph)[task.new]

@@ -22,7 +22,6 @@ from sanne.model.kinds import model_kind
 from sanne.model.learn import DEFAULT_DIM, FITTED, learn
 from sanne.model.model import Model
 from sanne.model.walk_model import WALKS_AT_ONCE, WalkModel
-from sanne.train.distributed import Processes
 from sanne.train.loop import make_optimisers, training_step
 from sanne.vectors.parquet import ROW_GROUP
 from sanne.walks.batches import WalkStream
@@ -131,7 +130,7 @@ def _probe_training(graph: Graph, features: FloatArray, model: WalkModel, config
     with torch_threads(config.train.threads, config.train.batch_size * config.walks.walk_length):
         for batch in stream.batches(0, _PROBE_TRAINING):
             started = time.perf_counter()
-            training_step(model, rows, batch, optimisers, config.train, Processes())
+            training_step(model, rows, batch, optimisers, config.train)
             seconds.append(time.perf_counter() - started)
     steps = config.train.epochs * stream.steps_per_epoch
     return seconds[0] + float(np.median(seconds[1:])) * (steps - 1)

@@ -1,7 +1,7 @@
 """SANNE: the model as a scikit-learn estimator. fit, transform, save, load, similar."""
 
 import contextlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, Self, overload
 
@@ -20,10 +20,8 @@ from sanne.graph.load import load_graph
 from sanne.infer.embed import embed, embed_present
 from sanne.model.artifact import VECTORS, Artifact, check_model_target
 from sanne.model.card import model_card
-from sanne.train.distributed import is_first_process
 from sanne.train.fit import EpochHook, fit_model
 from sanne.train.loop import Run
-from sanne.train.report import Callback
 from sanne.vectors.formats import read_vectors, write_vectors
 from sanne.vectors.search import most_similar
 from sanne.vectors.vectors import Embedding
@@ -33,9 +31,9 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     """Vectors for the nodes of a graph, and for nodes that arrive later.
 
     `recipe` names a set of settings (`best`, `fast`, `paper`); `settings` changes some of them by name, as in
-    `SANNE(settings={"epochs": 3, "walk_length": 12})`; `progress` shows a bar (None: only on a terminal).
+    `SANNE(settings={"dim": 128, "restart_steps": 16})`; `progress` shows a bar (None: only on a terminal).
 
-    `embedding_`, `spread_` and `node_ids_` are read-only; `fit_transform` and `transform` give arrays of the caller's.
+    `embedding_`, `uncertainty_` and `node_ids_` are read-only; `fit_transform` and `transform` give copies.
 
     >>> model = SANNE(random_state=0).fit("cora")
     >>> model.embedding_.shape
@@ -65,32 +63,27 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         features_from: Graph | None = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
-        callbacks: Sequence[Callback] = (),
     ) -> Self:
         """Learn from a graph, or from anything that `load_graph` reads.
 
         `on_epoch(artifact, epochs_done)` is called after every epoch; if it returns a validation score, the model of
         the best epoch is kept. `checkpoint` is a file to save to after every epoch, and to go on from with
-        `resume=True`. `features_from` is a larger graph to fit the feature map on. `callbacks` are called with a
-        `Report` of loss and speed every few steps (`sanne.train.trackers` has TensorBoard and MLflow). Of several
-        processes that torchrun started, all have the model afterwards, but only the first has `embedding_`.
+        `resume=True`. `features_from` is a larger graph to fit the feature map on.
         """
         graph = graph if isinstance(graph, Graph) else load_graph(graph)
         config = self._config()
         seed = _checked_seed(self.random_state)
-        run = Run(None if checkpoint is None else Path(checkpoint), resume, self.progress, callbacks)
+        run = Run(None if checkpoint is None else Path(checkpoint), resume, self.progress)
         record = {"recipe": self.recipe}
         with contextlib.ExitStack() as stack:
-            if run.checkpoint and is_first_process():
+            if run.checkpoint:
                 check_target(run.checkpoint)
                 stack.enter_context(claimed(run.checkpoint))
             self.artifact_ = fit_model(
                 graph, config, seed, on_epoch=on_epoch, features_from=features_from, run=run, record=record
             )
-        if not is_first_process():
-            return self
         present = embed_present(self.artifact_, graph, progress=self.progress)
-        self._set_vectors(present.node_ids, present.vectors, present.spread)
+        self._set_vectors(present.node_ids, present.vectors, present.uncertainty)
         return self
 
     @overload
@@ -106,7 +99,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     ) -> FloatArray | Embedding:
         """Vectors (count, dim) of nodes of a graph, seen in fit or not, read from walks over it as it is now.
 
-        With `explain=True` (or a number of nodes to list), an `Embedding` with spread and explanation instead.
+        With `explain=True` (or a number of nodes to list), an `Embedding` with uncertainty and explanation instead.
 
         >>> model.transform(bigger_graph, nodes=["paper-9001"])
         """
@@ -114,7 +107,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         return found if explain else found.vectors
 
     def embed(self, graph: Any, nodes: Iterable[Any] | None = None, *, explain: int = 0) -> Embedding:
-        """Like `transform`, with ids, vectors, spread and, if `explain`, the nodes that each drew on (True: ten)."""
+        """Like `transform`, with ids, uncertainty and, if `explain`, the nodes that each vector drew on (True: ten)."""
         explain = 10 if explain is True else int(explain)
         graph = graph if isinstance(graph, Graph) else load_graph(graph)
         found = embed(self._fitted(), graph, nodes, explain=explain, progress=self.progress)
@@ -164,7 +157,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         """Write the model folder, completely or not at all; an earlier model there is replaced."""
         artifact = self._fitted()
         with replaced_folder(check_model_target(folder)) as part:
-            write_vectors(part / VECTORS, self.node_ids_, self.embedding_, self.spread_)
+            write_vectors(part / VECTORS, self.node_ids_, self.embedding_, self.uncertainty_)
             artifact.write(part)
             (part / "README.md").write_text(model_card(artifact), encoding="utf-8")
 
@@ -194,19 +187,19 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         recipe = str(artifact.record.get("recipe", DEFAULT_RECIPE))
         model = cls(recipe, settings=_changes(artifact.config, recipe), random_state=artifact.seed)
         model.artifact_ = artifact
-        model._set_vectors(vectors.node_ids, vectors.vectors, vectors.spread)
+        model._set_vectors(vectors.node_ids, vectors.vectors, vectors.uncertainty)
         return model
 
-    def _set_vectors(self, node_ids: Any, vectors: FloatArray, spread: FloatArray) -> None:
+    def _set_vectors(self, node_ids: Any, vectors: FloatArray, uncertainty: FloatArray) -> None:
         self.node_ids_ = node_ids
         self.embedding_ = vectors
-        self.spread_ = spread
+        self.uncertainty_ = uncertainty
         self._new_nodes = None
         self._protect_vectors()
 
     def _protect_vectors(self) -> None:
         """Make them read-only: a change in place would corrupt `similar` and `save`."""
-        for array in (self.node_ids_, self.embedding_, self.spread_):
+        for array in (self.node_ids_, self.embedding_, self.uncertainty_):
             array.flags.writeable = False
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -216,8 +209,6 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
 
     def _keep_new_nodes(self, found: Embedding) -> None:
         """Copy the vectors of nodes that fit did not see; the caller may change what was given to it."""
-        if not hasattr(self, "node_ids_"):  # only the first of several training processes has vectors
-            return
         rows = match_ids(pa.array(self.node_ids_), pa.array(found.node_ids))
         new = np.ones(len(found.node_ids), bool)
         new[rows[rows >= 0]] = False

@@ -162,7 +162,7 @@ def test_fit_then_embed_newcomers_from_larger_tables(tables: Path) -> None:
     assert table.column("id").to_pylist() == ["paper-30", "paper-31"]
     assert table.schema.field("embedding").type == pa.list_(pa.float32(), dim)
     assert np.isfinite(np.array(table.column("embedding").to_pylist())).all()
-    assert all(0 <= uncertainty < 1 for uncertainty in table.column("spread").to_pylist())
+    assert all(0 <= uncertainty < 1 for uncertainty in table.column("uncertainty").to_pylist())
     assert len(table.column("explanation").to_pylist()[0]) == 3
 
 
@@ -177,7 +177,7 @@ BUILD_POINTS = [
 ]
 FIT_POINTS = [
     "sanne.model.hidden.HiddenModel.fit_features",
-    "sanne.model.hidden.HiddenModel.learn",
+    "sanne.train.fit.learn",
     "sanne.estimator.embed_present",
 ]
 TRAINING_POINTS = [

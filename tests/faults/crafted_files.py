@@ -101,7 +101,7 @@ def _archive(name: str, start: bytes, zeros: int) -> bytes:
 
 def liars(files: Files) -> list[Crafted]:
     """Headers that promise what is not there, or what cannot be."""
-    model, config = files["model-dense"]["model.safetensors"], files["model-dense"]["config.json"]
+    model = files["model-dense"]["model.safetensors"]
     checkpoint = files["checkpoint"]["m.checkpoint"]
     found: list[Crafted] = []
     for length in (2**60, 2**63, 2**64 - 1, 100_000_001, 0, len(model)):
@@ -118,20 +118,18 @@ def liars(files: Files) -> list[Crafted]:
         found += [("model-dense", "model.safetensors", _tensor(model, change), "damaged")]
     for value in (float("nan"), float("inf"), -float("inf")):
         found += [("model-dense", "model.safetensors", _filled(model, value), "not finite")]
-    for section, name, value in (
-        *(
-            ("model", "encoder_dim", 2**40),
-            ("model", "encoder_dim", 4096),
-            ("model", "num_layers", 10**9),
-            ("model", "ff_dim", 2**50),
-        ),
-        *(("walks", "walk_length", 2**40), ("infer", "num_inference_walks", 2**40), ("model", "num_heads", 2**40)),
-        *(("objective", "cluster_seeds", 10**12), ("objective", "cluster_sizes", [2**40]), ("features", "features", 7)),
-        *(("objective", "cluster_sizes", [[]]), ("train", "threads", "many"), ("walks", "direction", "up")),
+    for sample, section, name, value in (
+        *(("model-trained", "model", "encoder_dim", size) for size in (2**40, 4096)),
+        *(("model-trained", "model", "num_layers", 10**9), ("model-trained", "model", "ff_dim", 2**50)),
+        *(("model-dense", "walks", "walk_length", 2**40), ("model-dense", "infer", "num_inference_walks", 2**40)),
+        *(("model-dense", "model", "num_heads", 2**40), ("model-dense", "features", "features", 7)),
+        *(("model-dense", "objective", "restart_steps", 10**12), ("model-dense", "model", "dim", 4096)),
+        *(("model-dense", "objective", "restarts", odd) for odd in ([], [[]], [1.0], [1.0, 0.5], [0.5], [1.0] * 10**5)),
+        *(("model-dense", "train", "threads", "many"), ("model-dense", "walks", "direction", "up")),
     ):
-        header = json.loads(config)
+        header = json.loads(files[sample]["config.json"])
         header["settings"][section][name] = value
-        found += [("model-dense", "config.json", json.dumps(header).encode(), "damaged")]
+        found += [(sample, "config.json", json.dumps(header).encode(), "damaged")]
     for descr, shape in (
         *(("<i8", "(1152921504606846976,)"), ("<i8", "(-9,)"), ("<i8", "(3, 3)"), ("|O", "(9,)"), ("<U2", "(9,)")),
         *(("<f8", "(9,)"), ("<M8[s]", "(9,)"), ("<i8", "(__import__('os').system('true'),)"), ("<V8", "(9,)")),

@@ -33,9 +33,11 @@ SMALL = {
     "num_heads": 2,
     "ff_dim": 32,
     "feature_dim": 16,
-    "cluster_sizes": 4,
-    "cluster_seeds": 2,
+    "num_negatives": 32,
     "num_inference_walks": 8,
+    "objective": "neighbours",  # which is trained, with checkpoints
+    "half_dim": 8,
+    "restart_steps": 8,
 }
 
 

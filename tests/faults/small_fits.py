@@ -24,7 +24,9 @@ SMALL: dict[str, Any] = {
     "steps_per_epoch": 6,
     "batch_size": 256,  # enough for two threads to share
     "num_inference_walks": 16,
-    "cluster_seeds": 2,
+    "half_dim": 12,
+    "link_dim": 12,
+    "restart_steps": 8,
     "doc2vec_epochs": 10,
     "device": "cpu",
 }

@@ -23,7 +23,8 @@ FILES = [name for name in SAMPLES if not name.startswith("built")]
 def valid(tmp_path_factory: pytest.TempPathFactory) -> crafted_files.Files:
     """The content of every valid file that the crafted ones start from."""
     files: crafted_files.Files = {}
-    for name in ("model-dense", "checkpoint", "graph-dense", "graph-sparse", "graph-text", "parquet", "vectors"):
+    models = ("model-dense", "model-trained", "checkpoint")
+    for name in (*models, "graph-dense", "graph-sparse", "graph-text", "parquet", "vectors"):
         folder = tmp_path_factory.mktemp(name)
         SAMPLES[name].write(folder)
         files[name] = {path.name: path.read_bytes() for path in folder.iterdir()}

@@ -102,7 +102,7 @@ def _values(features: Any) -> Any:
     return features.data if sp.issparse(features) else np.asarray(features)
 
 
-@pytest.mark.parametrize("objective", ["distil", "neighbours"])
+@pytest.mark.parametrize("objective", ["hidden", "neighbours"])
 def test_whatever_is_read_is_fitted_and_embedded_or_refused_by_name(
     objective: str, tmp_path: Path, record: Record
 ) -> None:
@@ -117,7 +117,7 @@ def test_whatever_is_read_is_fitted_and_embedded_or_refused_by_name(
         nonlocal fitted
         try:
             found = WAYS[way](graph, tmp_path)
-            model = tiny(objective=objective, num_negatives=4).fit(found)
+            model = tiny(objective=objective).fit(found)
             vectors = model.transform(found)
         except SanneError as error:
             refused(error)

@@ -15,7 +15,6 @@ import torch
 from small_fits import CASES, small_graph, small_model
 
 from sanne.estimator import SANNE
-from sanne.infer import read
 
 Record = Callable[..., None]
 
@@ -63,13 +62,13 @@ def test_threads_change_nothing(name: str, model: SANNE, record: Record) -> None
     record("a fit with one thread and with two: the same to 1e-5", lost=not same)
 
 
-@pytest.mark.parametrize("walks", [1, 48, 100_000])
+@pytest.mark.parametrize("nodes", [1, 3, 10_000])
 def test_batches_of_inference_change_nothing(
-    name: str, model: SANNE, record: Record, monkeypatch: pytest.MonkeyPatch, walks: int
+    name: str, model: SANNE, record: Record, monkeypatch: pytest.MonkeyPatch, nodes: int
 ) -> None:
     graph = small_graph(CASES[name][1])
     whole = model.transform(graph)
-    monkeypatch.setattr(read, "WALKS_AT_ONCE", walks)
+    monkeypatch.setattr(model.artifact_.model, "nodes_at_once", nodes)
     same = is_close(model.transform(graph), whole)
     record("inference in batches of other sizes: the same to 1e-5", lost=not same)
 
@@ -91,6 +90,8 @@ def test_a_fresh_process_and_a_resumed_one_give_the_same_bits(tmp_path: Path, re
 
     for name in NAMES:
         recipe, kind = CASES[name]
+        if recipe != "paper":  # which alone is trained
+            continue
         with threadpoolctl.threadpool_limits(1), pytest.raises(_StopError):
             small_model(recipe, kind).fit(small_graph(kind), checkpoint=tmp_path / f"{name}.checkpoint", on_epoch=stop)
     program = [sys.executable, small_fits.__file__, tmp_path, *NAMES]
@@ -98,7 +99,11 @@ def test_a_fresh_process_and_a_resumed_one_give_the_same_bits(tmp_path: Path, re
     fresh = {"PYTHONPATH": path, "PYTHONHASHSEED": "123", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(program, env=os.environ | fresh, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    for how, what in (("whole", "a fit in a fresh process"), ("resumed", "a fit stopped here and resumed there")):
-        found = {name: np.load(tmp_path / f"{name}.{how}.npy") for name in NAMES}
-        lost = sum(not np.array_equal(found[name], fitted(name).embedding_) for name in NAMES)
-        record(f"{what}: the same bits", times=len(NAMES), lost=lost)
+    trained = [name for name in NAMES if CASES[name][0] == "paper"]
+    for how, what, names in (
+        ("whole", "a fit in a fresh process", NAMES),
+        ("resumed", "a fit stopped here and resumed there", trained),
+    ):
+        found = {name: np.load(tmp_path / f"{name}.{how}.npy") for name in names}
+        lost = sum(not np.array_equal(found[name], fitted(name).embedding_) for name in names)
+        record(f"{what}: the same bits", times=len(names), lost=lost)

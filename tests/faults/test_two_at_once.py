@@ -74,7 +74,7 @@ def save_two(folder: Path, kind: str) -> list[Path]:
         if kind == "graph":
             save_graph(graph, place)
         else:
-            SANNE("fast", settings=TINY | {"epochs": 1, "cluster_sizes": size}).fit(graph).save(place)
+            SANNE("fast", settings=TINY | {"restart_steps": size}).fit(graph).save(place)
     return places
 
 
@@ -87,7 +87,7 @@ def is_of_one_piece(target: Path, kind: str) -> bool:
         return same and np.array_equal(np.asarray(graph.features), np.asarray(expected.features))
     model = SANNE.load(target)
     size = model.artifact_.num_nodes // 3
-    return len(model.embedding_) == 3 * size and model.settings["cluster_sizes"] == (size,)
+    return len(model.embedding_) == 3 * size and model.settings["restart_steps"] == size
 
 
 @pytest.mark.parametrize("kind", ["model", "graph"])

@@ -37,7 +37,7 @@ from sanne.vectors.formats import read_vectors, write_vectors
 from sanne_lab.datasets.blogcatalog import read_blogcatalog
 from sanne_lab.datasets.splits import load_splits
 
-SETTINGS = TINY | {"epochs": 1, "steps_per_epoch": 1, "num_inference_walks": 2, "cluster_seeds": 1}
+SETTINGS = TINY | {"epochs": 1, "steps_per_epoch": 1, "num_inference_walks": 2, "num_negatives": 4}
 WHEEL = "data.whl"
 _USES = itertools.count()
 
@@ -82,8 +82,8 @@ def kind_of(graph: Graph) -> str:
 
 
 @cache
-def fitted(kind: str) -> SANNE:
-    return tiny().fit(small_graph(kind))
+def fitted(kind: str, objective: str = "hidden") -> SANNE:
+    return tiny(objective=objective).fit(small_graph(kind))
 
 
 def use(graph: Graph, *, fit: bool = False) -> None:
@@ -105,16 +105,17 @@ def require_finite(vectors: Any) -> None:
 # models
 
 
-def write_model(kind: str) -> Callable[[Path], None]:
-    return lambda folder: fitted(kind).save(folder)
+def write_model(kind: str, objective: str = "hidden") -> Callable[[Path], None]:
+    return lambda folder: fitted(kind, objective).save(folder)
 
 
-def read_model(kind: str) -> Callable[[Path], None]:
+def read_model(kind: str, objective: str = "hidden") -> Callable[[Path], None]:
     def read(folder: Path) -> None:
         model = SANNE.load(folder)
         require_finite(model.transform(small_graph(kind), small_graph(kind).node_ids[:3]))
         model.similar(model.node_ids_[0], 2)
-        model.uncertainty()
+        if objective == "hidden":
+            model.uncertainty()
         ModelSource.remembered(model.artifact_)
         export_vectors(folder, "npy", folder / "out.npy")
 
@@ -141,11 +142,15 @@ def write_checkpoint(folder: Path) -> None:
             raise KeyboardInterrupt
 
     with contextlib.suppress(KeyboardInterrupt):
-        tiny(epochs=3).fit(small_graph(), checkpoint=folder / "m.checkpoint", on_epoch=after)
+        tiny(objective="neighbours", epochs=3).fit(small_graph(), checkpoint=folder / "m.checkpoint", on_epoch=after)
 
 
 def read_checkpoint(folder: Path) -> None:
-    require_finite(tiny(epochs=3).fit(small_graph(), checkpoint=folder / "m.checkpoint", resume=True).embedding_)
+    require_finite(
+        tiny(objective="neighbours", epochs=3)
+        .fit(small_graph(), checkpoint=folder / "m.checkpoint", resume=True)
+        .embedding_
+    )
 
 
 # graphs
@@ -333,6 +338,7 @@ SAMPLES: dict[str, Sample] = {
         f"model-{kind}": Sample(write_model(kind), read_model(kind), vouch_for_model)
         for kind in ("dense", "text", "bare")
     },
+    "model-trained": Sample(write_model("dense", "neighbours"), read_model("dense", "neighbours"), vouch_for_model),
     "checkpoint": Sample(write_checkpoint, read_checkpoint),
     **{
         f"graph-{kind}": Sample(write_folder(kind), read_folder, vouch_for_folder)

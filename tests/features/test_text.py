@@ -117,6 +117,20 @@ def test_stored_zeros_are_no_words_and_the_given_matrix_is_left_alone() -> None:
     assert stored.nnz == before
 
 
+def test_a_word_that_is_stored_twice_is_there_as_often_as_both_say() -> None:
+    once = sp.csr_matrix(np.array([[0, 3, 1], [1, 0, 2], [1, 1, 0]], np.float32))
+    twice = sp.csr_matrix((3, 3), dtype=np.float32)
+    twice.data, twice.indices = np.array([1, 2, 1, 1, 2, 1, 1], np.float32), np.array([1, 1, 2, 0, 2, 0, 1], np.int32)
+    twice.indptr = np.array([0, 3, 5, 7], np.int32)
+    config = FeatureConfig(feature_dim=2)
+    found = []
+    for counts in (once, twice):
+        graph = Graph.from_edges([0, 1], [1, 2], node_ids=[0, 1, 2], features=counts)
+        fitted, columns = TfidfSVD.fit_columns(graph, config, 0)
+        found.append((fitted.reduced(columns), fitted.transform(graph)))
+    np.testing.assert_allclose(found[0], found[1], atol=1e-5)
+
+
 def test_the_width_of_counts_must_be_that_of_fit() -> None:
     with pytest.raises(InputError, match=r"11 feature columns .* fitted on 12"):
         fit(with_counts(random_counts())).transform(with_counts(random_counts(columns=11)))

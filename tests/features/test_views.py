@@ -40,7 +40,7 @@ def test_the_views_stand_side_by_side(kind: str) -> None:
     assert rows.shape == (90, views.width)
     assert rows.dtype == np.float32
     assert views.widths[1:5] == [5] * 4
-    assert views.widths[5:] == ([] if kind == "nothing" else [6])  # vectors of structure are of links already
+    assert views.widths[5:] == [6]
     parts = views_of(rows, views)
     np.testing.assert_allclose(parts[0], views.base.transform(graph), atol=1e-6)
     assert views.reads == {"text": "text", "counts": "counts", "numbers": "numbers", "nothing": "nothing"}[kind]

@@ -182,6 +182,12 @@ def test_a_lack_of_room_is_explained_in_whatever_words_it_comes(tmp_path: Path, 
     assert names(tmp_path) == []
 
 
+def test_a_lack_of_room_inside_a_folder_names_the_folder(tmp_path: Path) -> None:
+    with pytest.raises(WriteError, match=f"cannot write {tmp_path / 'model'}: the disk is full"):  # noqa: SIM117
+        with replaced_folder(tmp_path / "model") as part, replaced_file(part / "vectors.parquet"):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+
 def test_other_errors_stay_as_they_are(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No space left on device"), replaced_file(tmp_path / "out.txt"):
         raise InputError("a node is called 'No space left on device'")

@@ -57,7 +57,9 @@ def test_nodes_asked_for_singly_match_those_asked_for_together(artifact: Artifac
         row = int(BIGGER.nodes_of([node_id])[0])
         assert single.node_ids.tolist() == [node_id]
         np.testing.assert_allclose(single.vectors[0], together.vectors[row], atol=1e-3)
-        np.testing.assert_allclose(single.spread[0], together.spread[row], atol=1e-3)  # not numbers, if from walks
+        np.testing.assert_allclose(
+            single.uncertainty[0], together.uncertainty[row], atol=1e-3
+        )  # not numbers, if from walks
 
 
 def test_rows_follow_the_order_asked_for_repeats_included(artifact: Artifact) -> None:
@@ -88,7 +90,7 @@ def test_it_is_the_mean_over_walks_of_a_walk_models_output() -> None:
         outputs = artifact.model.eval()(features).numpy()
     found = embed(artifact, GRAPH, ["p7"])
     assert np.allclose(found.vectors[0], outputs.mean(axis=0), atol=1e-5)
-    assert np.isnan(found.spread).all()  # a model of walks cannot tell
+    assert np.isnan(found.uncertainty).all()  # a model of walks cannot tell
 
 
 def test_embedding_changes_nothing(artifact: Artifact) -> None:
@@ -161,7 +163,7 @@ def test_an_unknown_id_is_named(artifact: Artifact) -> None:
 def test_asking_for_no_nodes_gives_no_vectors(artifact: Artifact) -> None:
     found = embed(artifact, GRAPH, [])
     assert found.vectors.shape == (0, artifact.model.vector_dim)
-    assert len(found.spread) == len(found.node_ids) == 0
+    assert len(found.uncertainty) == len(found.node_ids) == 0
 
 
 def test_only_the_features_of_visited_nodes_are_read_for_a_few_nodes_of_a_large_graph(
@@ -191,7 +193,7 @@ def test_present_vectors_are_the_table_of_the_papers_objective_but_for_isolated_
     degree = np.diff(graph.indptr)
     assert np.array_equal(present.vectors[degree > 0], table[degree > 0])
     assert np.allclose(present.vectors[degree == 0], walked.vectors[degree == 0], atol=1e-5)
-    assert np.isnan(present.spread).all()
+    assert np.isnan(present.uncertainty).all()
     by_walks = dataclasses.replace(artifact, config=config.replace(present_vectors="walks"))
     by_walks.model.objective.config = by_walks.config.objective
     assert np.allclose(embed_present(by_walks, graph).vectors, walked.vectors, atol=1e-6)
@@ -212,7 +214,7 @@ def test_parts_are_the_whole_bit_for_bit(artifact: Artifact, monkeypatch: pytest
     assert len(parts) > 3
     assert np.concatenate([part.node_ids for part in parts]).tolist() == BIGGER.node_ids.tolist()
     assert np.array_equal(np.concatenate([part.vectors for part in parts]), whole.vectors)
-    assert np.array_equal(np.concatenate([part.spread for part in parts]), whole.spread, equal_nan=True)
+    assert np.array_equal(np.concatenate([part.uncertainty for part in parts]), whole.uncertainty, equal_nan=True)
     assert [row for part in parts for row in part.explanation or []] == whole.explanation
 
 

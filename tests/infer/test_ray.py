@@ -104,7 +104,7 @@ def test_killed_workers_cost_no_vector(fitted: tuple[SANNE, Path], tmp_path: Pat
     found, expected = read_vectors(tmp_path / "vectors.parquet"), model.embed(GRAPH)
     assert found.node_ids.tolist() == GRAPH.node_ids.tolist()  # each once, in the order asked for
     np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-5)
-    np.testing.assert_allclose(found.spread, expected.spread, atol=1e-5)  # type: ignore[arg-type]
+    np.testing.assert_allclose(found.uncertainty, expected.uncertainty, atol=1e-5)  # type: ignore[arg-type]
     assert [path.name for path in tmp_path.iterdir()] == ["vectors.parquet"]  # no litter
 
 
@@ -118,7 +118,7 @@ def test_every_batch_of_an_actor_gives_the_vectors_of_the_local_engine(
     found, expected = read_vectors(tmp_path / "v.parquet"), model.embed(GRAPH)
     assert found.node_ids.tolist() == GRAPH.node_ids.tolist()
     np.testing.assert_allclose(found.vectors, expected.vectors, atol=1e-5)
-    np.testing.assert_allclose(found.spread, expected.spread, atol=1e-5)  # type: ignore[arg-type]
+    np.testing.assert_allclose(found.uncertainty, expected.uncertainty, atol=1e-5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("recipe", ["best", "paper"])  # with visit weights and without

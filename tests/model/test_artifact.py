@@ -84,7 +84,7 @@ def test_a_model_comes_back_exactly(artifact: Artifact, folder: Path) -> None:
     expected = embed(artifact, GRAPH, explain=3)
     again = embed(found, GRAPH, explain=3)
     assert np.array_equal(again.vectors, expected.vectors)
-    assert np.array_equal(again.spread, expected.spread, equal_nan=True)
+    assert np.array_equal(again.uncertainty, expected.uncertainty, equal_nan=True)
     assert again.explanation == expected.explanation
 
 

@@ -17,9 +17,10 @@ from sanne.graph.graph import FloatArray, Graph
 from sanne.graph.split import hide_nodes
 from sanne.infer import read as read_module
 from sanne.infer.embed import embed, embed_present
-from sanne.model import hidden
+from sanne.model import learn as learning
 from sanne.model.artifact import Artifact
 from sanne.model.hidden import HiddenModel
+from sanne.model.learn import learn
 from sanne.train.fit import fit_model
 
 GRAPH = planted_graph(3, 40)
@@ -312,7 +313,7 @@ def test_nodes_with_the_same_words_and_links_have_the_same_vector() -> None:
 def test_a_large_graph_is_learnt_from_a_part_of_its_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = document_graph(3, 120)
     whole = fitted(graph)
-    monkeypatch.setattr(hidden, "FITTED", 150)
+    monkeypatch.setattr(learning, "FITTED", 150)
     part = fitted(graph)
     assert part.model.present_vectors() is None
     train = np.arange(graph.num_nodes) % 4 == 0
@@ -326,7 +327,7 @@ def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
     found = []
     for cores in (1, 2):
         monkeypatch.setattr(sparse, "available_cores", lambda cores=cores: cores)
-        monkeypatch.setattr(hidden, "available_cores", lambda cores=cores: cores)
+        monkeypatch.setattr(learning, "available_cores", lambda cores=cores: cores)
         with threadpoolctl.threadpool_limits(cores):
             artifact = fitted(graph, hidden_splits=2)
             found.append((present(artifact, graph), embed(artifact, graph).vectors))
@@ -348,7 +349,7 @@ def test_learning_leaves_graph_and_features_as_they_were() -> None:
     views, rows = HiddenModel.fit_features(GRAPH, GRAPH, config, 0)
     before = rows.copy()
     model = HiddenModel.empty(config, views, 120, 0, None)
-    model.learn(GRAPH.adjacency(), rows)
+    learn(model, GRAPH.adjacency(), rows)
     model.read_whole(GRAPH.adjacency(), rows)
     np.testing.assert_array_equal(rows, before)
 

@@ -158,6 +158,6 @@ def same_state(one: Engine, other: Engine, present: list[str | int]) -> None:
         before, after = one.node(node_id), other.node(node_id)
         for name in ("id", "neighbours", "degree", "label", "text", "added", "stale"):
             assert getattr(before, name) == getattr(after, name), (node_id, name)
-        np.testing.assert_array_equal([*before.vector, before.spread], [*after.vector, after.spread])
+        np.testing.assert_array_equal([*before.vector, before.uncertainty], [*after.vector, after.uncertainty])
     names = [[engine._state.ids.name(node) for node in engine._state.stale] for engine in (one, other)]
     assert names[0] == names[1]

@@ -102,12 +102,12 @@ def test_what_is_shown_is_what_is_kept_and_what_is_found_after_a_restart(
         engine.node("new0")
     kept = add_one(engine, node, explain=4, similar=5)
     np.testing.assert_array_equal(kept.vector, shown.vector)
-    assert (kept.spread, kept.explanation, kept.similar) == (shown.spread, shown.explanation, shown.similar)
+    assert (kept.uncertainty, kept.explanation, kept.similar) == (shown.uncertainty, shown.explanation, shown.similar)
     engine.close()
     again = Engine.open(model, GRAPH, tmp_path / "store")
     info = again.node("new0")
     np.testing.assert_array_equal(info.vector, shown.vector)
-    assert info.spread == shown.spread
+    assert info.uncertainty == shown.uncertainty
     assert sorted(info.neighbours) == sorted(node.links)
     assert (info.added, info.stale, info.degree) == (True, False, 3)
     assert again.statistics() | {"nodes": 121, "edges": GRAPH.num_edges + 3, "added": 1} == again.statistics()
@@ -120,7 +120,7 @@ def test_an_answer_does_not_depend_on_what_is_computed_beside_it(engine: Engine)
     alone = embed_one(engine, groups[3][0], explain=3, similar=3)
     assert isinstance(beside, list)
     np.testing.assert_allclose(beside[0].vector, alone.vector, atol=1e-6)
-    assert beside[0].spread == pytest.approx(alone.spread, abs=1e-6)
+    assert beside[0].uncertainty == pytest.approx(alone.uncertainty, abs=1e-6)
     assert [name for name, _ in beside[0].explanation or []] == [name for name, _ in alone.explanation or []]
     assert [name for name, _ in beside[0].similar or []] == [name for name, _ in alone.similar or []]
 
@@ -142,8 +142,7 @@ def test_a_newcomer_resembles_the_group_that_it_links_to(engine: Engine) -> None
         answer = embed_one(engine, newcomer(number, group), similar=5)
         hits += sum(GRAPH.labels[int(str(name)[1:])] == group for name, _ in answer.similar or [])
     assert hits >= 40  # of 60, where chance gives 20
-    assert answer.spread > 0
-    assert embed_one(engine, NewNode("alone")).spread == pytest.approx(0, abs=1e-6)  # all its walks are the same
+    assert 0 < answer.uncertainty < embed_one(engine, NewNode("alone")).uncertainty < 1
 
 
 def test_a_new_edge_is_walked_at_once(engine: Engine) -> None:
@@ -196,7 +195,7 @@ def test_a_replaced_node_is_read_by_its_new_links_and_attributes(engine: Engine)
     assert sorted(info.neighbours) == sorted(moved.links)
     assert not info.stale
     expected = embed_one(engine, dataclasses.replace(moved, id="twin"))
-    assert np.linalg.norm(answer.vector - expected.vector) < 5 * (answer.spread + expected.spread)
+    assert np.linalg.norm(answer.vector - expected.vector) < 5 * (answer.uncertainty + expected.uncertainty)
     replace_one(engine, NewNode("p3", links=(("p100", 1.0),)))  # a node of the base
     assert engine.node("p3").neighbours == [("p100", 1.0)]
     assert "p3" in [name for name, _ in engine.node("p100").neighbours]

@@ -74,21 +74,12 @@ def test_a_node_that_is_added_arrives_on_the_map_and_is_found(client: httpx.Clie
     client.delete("/v1/nodes/arrival/1 of many")
 
 
-def test_places_have_a_reach_by_their_spread(client: httpx.Client, info: dict[str, Any]) -> None:
-    vector = client.get("/v1/nodes/p3").json()["vector"]
-    nodes = [{"vector": vector, "spread": spread} for spread in (None, 0.0, 0.01, 1.0)]
-    places = client.post("/v1/map/place", json={"nodes": nodes}).json()["nodes"]
-    reaches = [place["reach"] for place in places]
-    assert reaches[:2] == [0, 0]
-    assert 0 < reaches[2] < reaches[3]
-
-
 @pytest.mark.parametrize(
     ("method", "path", "body", "field"),
     [
         ("POST", "/v1/map/place", {"nodes": [{"vector": [1.0, 2.0]}]}, "nodes[0].vector"),
         ("POST", "/v1/map/place", {"nodes": []}, "nodes"),
-        ("POST", "/v1/map/place", {"nodes": [{"vector": [1.0], "spread": -1.0}]}, "nodes[0].spread"),
+        ("POST", "/v1/map/place", {"nodes": [{"vector": [1.0], "uncertainty": -1.0}]}, "nodes[0].uncertainty"),
         ("GET", "/v1/map/arrivals?after=-1", None, "after"),
         ("GET", "/v1/search?q=a&limit=1000", None, "limit"),
         ("GET", "/v1/search", None, "q"),

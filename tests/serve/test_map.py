@@ -108,16 +108,6 @@ def test_a_newcomer_alone_stands_where_it_stands_among_others(node_map: NodeMap)
     np.testing.assert_allclose(alone, together, atol=1e-3)
 
 
-def test_a_larger_spread_reaches_further(node_map: NodeMap) -> None:
-    vector = planted()[0]
-    point = node_map.place(vector[None])[0][0]
-    reaches = [node_map.reach(vector, spread, point) for spread in (0.0, 0.02, 2.0)]
-    assert reaches[0] == 0
-    assert reaches == sorted(reaches)
-    assert reaches[1] < reaches[2]
-    assert node_map.reach(vector, float("nan"), point) == 0
-
-
 def test_without_labels_communities_are_shown_and_newcomers_join_them(tmp_path: Path) -> None:
     node_map = laid_out(tmp_path, planted())
     layout = node_map.layout

@@ -34,14 +34,14 @@ def error(answer: httpx.Response, status: int) -> dict[str, Any]:
     return body["error"]
 
 
-def test_embed_gives_vector_spread_explanation_and_similar_nodes(client: httpx.Client) -> None:
+def test_embed_gives_vector_uncertainty_explanation_and_similar_nodes(client: httpx.Client) -> None:
     one = node()
     answer = client.post("/v1/embed", json={"nodes": [one], "explain": True, "similar": 3})
     assert answer.status_code == 200
     (found,) = answer.json()["nodes"]
     assert found["id"] == one["id"]
     assert len(found["vector"]) == client.get("/readyz").json()["dim"]
-    assert math.isfinite(found["spread"])
+    assert math.isfinite(found["uncertainty"])
     assert 0 < sum(part["share"] for part in found["explanation"]) <= 1.0001
     assert one["id"] in {part["id"] for part in found["explanation"]}
     assert len(found["similar"]) == 3

@@ -477,7 +477,7 @@ def test_creating_a_store_can_be_interrupted(
     assert not (tmp_path / "store" / "unfinished").exists()
 
 
-@pytest.mark.parametrize("name", ["vectors.npy", "spread.npy", "journal.sqlite", "map", "search.json"])
+@pytest.mark.parametrize("name", ["vectors.npy", "uncertainty.npy", "journal.sqlite", "map", "search.json"])
 def test_files_of_others_are_never_overwritten(model: Path, tmp_path: Path, name: str) -> None:
     folder = tmp_path / "results"
     folder.mkdir()

@@ -60,9 +60,9 @@ def test_pandas_polars_and_duckdb_read_the_parquet_file(folder: Path, model: SAN
     np.testing.assert_array_equal(np.stack(frame["embedding"]), model.embedding_)
     table = pl.read_parquet(path)
     np.testing.assert_array_equal(table["embedding"].to_numpy(), model.embedding_)
-    np.testing.assert_array_equal(table["spread"].to_numpy(), model.spread_)
-    found = duckdb.sql(f"SELECT count(*), sum(spread) FROM '{path}'").fetchall()
-    assert found[0] == (len(model.node_ids_), pytest.approx(model.spread_.sum(dtype="float64")))
+    np.testing.assert_array_equal(table["uncertainty"].to_numpy(), model.uncertainty_)
+    found = duckdb.sql(f"SELECT count(*), sum(uncertainty) FROM '{path}'").fetchall()
+    assert found[0] == (len(model.node_ids_), pytest.approx(model.uncertainty_.sum(dtype="float64")))
 
 
 def test_numpy_and_gensim_read_theirs_exactly(folder: Path, model: SANNE) -> None:
@@ -78,7 +78,7 @@ def test_lancedb_and_faiss_find_the_nodes_that_similar_finds(folder: Path, model
     table = lancedb.connect(folder / "vectors.lancedb").open_table("nodes")
     rows = table.search(model.embedding_[17]).distance_type("cosine").limit(11).to_list()
     assert [row["id"] for row in rows if row["id"] != "paper-17"] == expected
-    assert rows[0]["spread"] == model.spread_[17]
+    assert rows[0]["uncertainty"] == model.uncertainty_[17]
     index = faiss.read_index(str(folder / "vectors.faiss"))
     cosines, found = index.search(model.embedding_[17:18] / np.linalg.norm(model.embedding_[17]), 11)
     assert [f"paper-{row}" for row in found[0][1:]] == expected
@@ -108,7 +108,7 @@ def test_the_page_is_right(here: Path, model: SANNE, code: str) -> None:
     exec(code.replace("DIM", str(model.embedding_.shape[1])), names)
     if "matrix" in names:
         np.testing.assert_array_equal(names["matrix"], model.embedding_)
-        assert set(names["unsure"]) == set(model.node_ids_[np.argsort(-model.spread_)[:5]])
+        assert set(names["unsure"]) == set(model.node_ids_[np.argsort(-model.uncertainty_)[:5]])
     else:
         found = [
             row if isinstance(row, str) else row["id"] if isinstance(row, dict) else row[0] for row in names["nearest"]
@@ -138,13 +138,13 @@ def test_parts_are_joined_in_order(folder: Path, model: SANNE, tmp_path: Path, m
     assert faiss.read_index(str(tmp_path / "v.faiss")).ntotal == len(model.node_ids_)
 
 
-def test_vectors_without_a_spread_are_exported_with_null(tmp_path: Path) -> None:
+def test_vectors_without_a_uncertainty_are_exported_with_null(tmp_path: Path) -> None:
     SANNE(settings=TRAINED | {"epochs": 1}).fit(planted_graph(size=10)).save(tmp_path / "model")
-    assert np.isnan(SANNE.load(tmp_path / "model").spread_).all()
+    assert np.isnan(SANNE.load(tmp_path / "model").uncertainty_).all()
     export_vectors(tmp_path / "model", "lancedb", tmp_path / "db")
     export_vectors(tmp_path / "model", "parquet", tmp_path / "v.parquet")
-    assert lancedb.connect(tmp_path / "db").open_table("nodes").to_arrow()["spread"].null_count == 30
-    assert pl.read_parquet(tmp_path / "v.parquet")["spread"].null_count() == 30
+    assert lancedb.connect(tmp_path / "db").open_table("nodes").to_arrow()["uncertainty"].null_count == 30
+    assert pl.read_parquet(tmp_path / "v.parquet")["uncertainty"].null_count() == 30
 
 
 def contents(place: Path) -> dict[str, bytes]:
@@ -166,7 +166,7 @@ def test_other_tables_of_a_database_stay(folder: Path, model: SANNE, tmp_path: P
 @pytest.mark.parametrize("owner", ["stranger", "extended"])
 def test_a_table_that_is_not_as_sanne_writes_it_is_not_replaced(folder: Path, tmp_path: Path, owner: str) -> None:
     if owner == "stranger":
-        lancedb.connect(tmp_path / "db").create_table("nodes", [{"id": "x", "vector": [1.0, 2.0], "spread": 0.5}])
+        lancedb.connect(tmp_path / "db").create_table("nodes", [{"id": "x", "vector": [1.0, 2.0], "uncertainty": 0.5}])
     else:
         export_vectors(folder / "model", "lancedb", tmp_path / "db")
         lancedb.connect(tmp_path / "db").open_table("nodes").add_columns({"note": "'mine'"})

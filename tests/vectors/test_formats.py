@@ -40,9 +40,9 @@ def test_round_trip_is_exact(tmp_path: Path, ending: str, kind: str) -> None:
     assert back.vectors.dtype == np.float32
     np.testing.assert_array_equal(back.vectors, VECTORS)
     if ending in (".parquet", ".csv"):
-        np.testing.assert_array_equal(back.spread, SPREAD)
+        np.testing.assert_array_equal(back.uncertainty, SPREAD)
     else:
-        assert np.isnan(back.spread).all()
+        assert np.isnan(back.uncertainty).all()
     expected = {f"v{ending}", "v.ids.txt"} if ending == ".npy" else {f"v{ending}"}
     assert {item.name for item in tmp_path.iterdir()} == expected
 
@@ -54,7 +54,7 @@ def test_parquet_columns_and_explanation(tmp_path: Path) -> None:
     write_vectors(path, ids, VECTORS, SPREAD, explanation)
     table = pq.read_table(path)
     assert table.schema.field("embedding").type == pa.list_(pa.float32(), 3)
-    assert table.schema.field("spread").type == pa.float32()
+    assert table.schema.field("uncertainty").type == pa.float32()
     assert table["explanation"].to_pylist()[0] == [{"id": "b", "share": 0.75}, {"id": "c", "share": 0.25}]
     assert read_vectors(path).node_ids.tolist() == ids
 
@@ -84,7 +84,7 @@ def test_word2vec_text_in_many_blocks(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_csv_has_readable_columns(tmp_path: Path) -> None:
     write_vectors(tmp_path / "v.csv", ["a", "", "line\nbreak", "d"], VECTORS, SPREAD)
-    assert (tmp_path / "v.csv").read_text().splitlines()[0].replace('"', "") == "id,spread,e0,e1,e2"
+    assert (tmp_path / "v.csv").read_text().splitlines()[0].replace('"', "") == "id,uncertainty,e0,e1,e2"
     assert read_vectors(tmp_path / "v.csv").node_ids.tolist() == ["a", "", "line\nbreak", "d"]
 
 
@@ -106,8 +106,8 @@ def test_refused_writes_leave_nothing(tmp_path: Path, name: str, ids: list[str],
     assert list(tmp_path.iterdir()) == []
 
 
-def test_spread_and_explanation_must_fit(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="rows of spread"):
+def test_uncertainty_and_explanation_must_fit(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="rows of uncertainty"):
         write_vectors(tmp_path / "v.csv", range(4), VECTORS, SPREAD[:2])
     with pytest.raises(InputError, match="one number a node"):
         write_vectors(tmp_path / "v.csv", range(4), VECTORS, VECTORS)
@@ -249,12 +249,12 @@ def test_integer_ids_of_a_csv_file_stay_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
-def test_a_missing_spread_is_null_in_files_and_not_a_number_in_arrays(tmp_path: Path, ending: str) -> None:
+def test_a_missing_uncertainty_is_null_in_files_and_not_a_number_in_arrays(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"v{ending}"
     write_vectors(path, ["a", "b"], np.ones((2, 2), np.float32), [0.5, np.nan])
     frame = pl.read_parquet(path) if ending == ".parquet" else pl.read_csv(path)
-    assert frame["spread"].to_list() == [0.5, None]
-    np.testing.assert_array_equal(read_vectors(path).spread, [0.5, np.nan])
+    assert frame["uncertainty"].to_list() == [0.5, None]
+    np.testing.assert_array_equal(read_vectors(path).uncertainty, [0.5, np.nan])
 
 
 def write_json(path: Path, parts: Iterable[Embedding], count: int, dim: int) -> None:

@@ -55,7 +55,7 @@ def test_steps_count_as_the_restart_says_and_the_last_takes_the_rest() -> None:
 def test_spreading_equals_powers_of_the_dense_matrix(name: str) -> None:
     adjacency = ADJACENCIES[name]
     rows = rows_of(adjacency)
-    found = Diffusion(adjacency).spread(rows, RESTARTS, STEPS)
+    found = Diffusion(adjacency).spread(rows, step_weights(RESTARTS, STEPS))
     assert found.dtype == np.float32
     for at, restart in zip(found, RESTARTS, strict=True):
         np.testing.assert_allclose(at, by_powers(adjacency, rows, restart, STEPS), atol=1e-5)
@@ -64,14 +64,16 @@ def test_spreading_equals_powers_of_the_dense_matrix(name: str) -> None:
 def test_many_steps_come_to_personalised_pagerank() -> None:
     rows = rows_of(PLANTED.adjacency())
     exact = 0.3 * np.linalg.solve(np.eye(PLANTED.num_nodes) - 0.7 * transitions(PLANTED.adjacency()), rows)
-    np.testing.assert_allclose(Diffusion(PLANTED.adjacency()).spread(rows, (0.3,), 100)[0], exact, atol=1e-5)
+    np.testing.assert_allclose(
+        Diffusion(PLANTED.adjacency()).spread(rows, step_weights((0.3,), 100))[0], exact, atol=1e-5
+    )
 
 
 @every_graph
 def test_following_the_walks_of_one_node_equals_spreading(name: str) -> None:
     diffusion = Diffusion(ADJACENCIES[name])
     rows = rows_of(ADJACENCIES[name])
-    spread = diffusion.spread(rows, RESTARTS, STEPS)
+    spread = diffusion.spread(rows, step_weights(RESTARTS, STEPS))
     for node in range(diffusion.num_nodes):
         found = diffusion.around(node, RESTARTS, STEPS, tolerance=0.0)
         assert len(set(found.nodes.tolist())) == len(found.nodes)
@@ -83,14 +85,14 @@ def test_following_the_walks_of_one_node_equals_spreading(name: str) -> None:
 @pytest.mark.parametrize("name", ["weighted", "along", "against"])
 def test_a_node_without_edges_sees_only_itself(name: str) -> None:
     diffusion, rows = Diffusion(ADJACENCIES[name]), rows_of(ADJACENCIES[name])
-    np.testing.assert_allclose(diffusion.spread(rows, RESTARTS, STEPS)[:, 5], [rows[5]] * 3, atol=1e-6)
+    np.testing.assert_allclose(diffusion.spread(rows, step_weights(RESTARTS, STEPS))[:, 5], [rows[5]] * 3, atol=1e-6)
     assert diffusion.around(5, RESTARTS, STEPS).nodes.tolist() == [5]
 
 
 def test_the_input_stays_as_it_was() -> None:
     rows = rows_of(PLANTED.adjacency())
     before = rows.copy()
-    found = Diffusion(PLANTED.adjacency()).spread(rows, (1.0,), STEPS)
+    found = Diffusion(PLANTED.adjacency()).spread(rows, step_weights((1.0,), STEPS))
     found += 1
     np.testing.assert_array_equal(rows, before)
 
@@ -111,7 +113,7 @@ def test_lost_walks_see_what_very_long_walks_see() -> None:
     adjacency = planted_graph(size=20, inside=0.5, outside=0.1).adjacency()  # connected
     diffusion, rows = Diffusion(adjacency), rows_of(adjacency)
     background = diffusion.background(rows)
-    endless = diffusion.spread(rows, (1e-6,), 200)[0]
+    endless = diffusion.spread(rows, step_weights((1e-6,), 200))[0]
     np.testing.assert_allclose(endless, np.sqrt(diffusion.degrees)[:, None] * background, atol=1e-4)
     nothing = diffusion.around(4, RESTARTS, STEPS, tolerance=2.0).mean(rows[[4]], background)
     lost = np.array([0, 0.5, 0.9])[:, None]
@@ -123,7 +125,7 @@ def test_lost_walks_see_what_very_long_walks_see() -> None:
 def test_a_smaller_tolerance_is_nearer_to_the_truth_and_visits_more() -> None:
     graph = planted_graph(size=150, inside=0.04, outside=0.002)
     diffusion, rows = Diffusion(graph.adjacency()), np.ones((graph.num_nodes, 1), np.float32)
-    exact, background = diffusion.spread(rows, (0.1,), 20)[0], diffusion.background(rows)
+    exact, background = diffusion.spread(rows, step_weights((0.1,), 20))[0], diffusion.background(rows)
     errors, visited = [], []
     for tolerance in (1e-2, 1e-3, 1e-5):
         found = [diffusion.around(node, (0.1,), 20, tolerance) for node in range(30)]
@@ -141,6 +143,6 @@ def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
     found = []
     for cores in (1, 2, 3):
         monkeypatch.setattr(sparse, "available_cores", lambda cores=cores: cores)
-        found.append(Diffusion(graph.adjacency()).spread(rows, RESTARTS, STEPS))
+        found.append(Diffusion(graph.adjacency()).spread(rows, step_weights(RESTARTS, STEPS)))
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])

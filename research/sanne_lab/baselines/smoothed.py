@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from sanne.config import Config
 from sanne.graph.graph import FloatArray, Graph
-from sanne.walks.diffusion import Diffusion
+from sanne.walks.diffusion import Diffusion, step_weights
 from sanne_lab.baselines.interface import Snapshot, feature_settings, kept
 from sanne_lab.baselines.node_features import Rows, fit_rows
 
@@ -51,4 +51,4 @@ class Smoothed:
         return seconds
 
     def _smoothed(self, graph: Graph, rows: Rows) -> FloatArray:
-        return Diffusion(graph.adjacency("both")).spread(rows(graph), (self._alpha,), self._steps)[0]
+        return Diffusion(graph.adjacency("both")).spread(rows(graph), step_weights((self._alpha,), self._steps))[0]

@@ -14,6 +14,7 @@ from sanne.infer.embed import embed
 from sanne.model.artifact import Artifact
 from sanne.model.hidden import HiddenModel
 from sanne.model.kinds import model_kind
+from sanne.model.learn import learn
 from sanne.model.walk_model import WALKS_AT_ONCE, WalkModel
 from sanne_lab.bench.graphs import featured_graph
 from sanne_lab.bench.machine import describe_machine, describe_versions
@@ -68,5 +69,5 @@ def _artifact(graph: Graph, config: Config) -> Artifact:
     feature_map, features = kind.fit_features(graph, graph, config, 0)
     model = kind.empty(config, feature_map, graph.num_nodes, 0, None)
     if isinstance(model, HiddenModel):
-        model.learn(graph.adjacency(config.walks.direction), features)
+        learn(model, graph.adjacency(config.walks.direction), features)
     return Artifact(config, 0, feature_map, model, graph.num_nodes)

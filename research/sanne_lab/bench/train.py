@@ -14,7 +14,6 @@ from sanne.features.choose import fit_transform_features
 from sanne.graph.graph import Graph
 from sanne.model.kinds import model_kind
 from sanne.model.walk_model import WalkModel
-from sanne.train.distributed import Processes
 from sanne.train.loop import make_optimisers, training_step
 from sanne.walks.batches import WalkStream
 from sanne_lab.bench.graphs import featured_graph
@@ -83,4 +82,4 @@ def _stepper(graph: Graph, config: Config) -> Callable[[], object]:
     batches = WalkStream(adjacency, config.walks, config.train, seed=0).batches(0, 10**9)
     rows = torch.from_numpy(features)
     model.train()
-    return lambda: training_step(model, rows, next(batches), optimisers, config.train, Processes())
+    return lambda: training_step(model, rows, next(batches), optimisers, config.train)

@@ -17,7 +17,6 @@ import numpy as np
 import torch
 
 from sanne.device import torch_threads
-from sanne.train.distributed import Processes
 from sanne.train.loop import training_step
 from sanne.walks.batches import Batch
 from sanne_lab.paper.grid import FIXED, Candidate, Cell
@@ -64,7 +63,6 @@ def measure(steps: int) -> Speed:
                 batch,
                 training.optimisers,
                 training.config.train,
-                Processes(),
             )
 
     def multiply() -> None:

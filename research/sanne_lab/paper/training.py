@@ -19,7 +19,6 @@ from sanne.model.encoder import WalkEncoder
 from sanne.model.neighbours import NeighbourSoftmax
 from sanne.model.walk_model import WalkModel
 from sanne.seeds import derived_seed, numpy_stream
-from sanne.train.distributed import Processes
 from sanne.train.loop import dense_parameters, is_finite, training_step
 from sanne.train.row_adam import RowAdam
 from sanne.walks.batches import Batch
@@ -90,7 +89,7 @@ class Training:
         for step in range(self.step, stop):
             chosen = order[(step - first) * size : (step - first + 1) * size]
             batch = Batch(step, self.inputs.walks[chosen], self.inputs.sampler)
-            loss = training_step(self.model, self._rows, batch, self.optimisers, self.config.train, Processes())
+            loss = training_step(self.model, self._rows, batch, self.optimisers, self.config.train)
             self._loss += float(loss)
         self.step = stop
         if not math.isfinite(self._loss):

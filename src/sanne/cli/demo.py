@@ -20,9 +20,9 @@ def demo(out: Picture = Path("map.png"), recipe: Recipe = "fast", seed: Seed = 0
         [
             ("sanne", f"{result['present_accuracy']:.1f}", f"{result['new_accuracy']:.1f}"),
             (
-                "untrained walk mean",
-                f"{result['walk_mean_present_accuracy']:.1f}",
-                f"{result['walk_mean_accuracy']:.1f}",
+                "smoothed features",
+                f"{result['smoothed_present_accuracy']:.1f}",
+                f"{result['smoothed_accuracy']:.1f}",
             ),
         ],
     )

@@ -90,23 +90,23 @@ def _embed_here(
 
         return estimate_embedding(artifact, graph, count).to_dict()
     started = time.perf_counter()
-    spreads: list[Any] = []
+    uncertainties: list[Any] = []
 
     def watched() -> "Iterator[Embedding]":
         for part in embed_parts(artifact, graph, wanted, explain=explain):
-            spreads.append(part.spread[np.isfinite(part.spread)])
+            uncertainties.append(part.uncertainty[np.isfinite(part.uncertainty)])
             yield part
             raise_if_interrupted()  # an interrupt that a library lost
 
     write_parts(out, watched(), count, artifact.model.vector_dim)
-    known = np.concatenate(spreads)
+    known = np.concatenate(uncertainties)
     return {
         "vectors": str(out),
         "nodes": count,
         "dim": artifact.model.vector_dim,
         "seconds": seconds_since(started),
         "peak_bytes": peak_memory(),
-        "mean_spread": round(float(known.mean(dtype=np.float64)), 5) if len(known) else None,
+        "mean_uncertainty": round(float(known.mean(dtype=np.float64)), 5) if len(known) else None,
     }
 
 

@@ -1,8 +1,6 @@
 """`sanne fit`: fit a model to a graph and write a model folder."""
 
-import contextlib
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,7 +23,6 @@ from sanne.cli.options import (
     require_out,
     show,
 )
-from sanne.cli.tracking import Log, trackers
 from sanne.config import DEFAULT_RECIPE
 from sanne.errors import WriteError
 from sanne.interrupts import raise_if_interrupted
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
     from sanne.estimator import SANNE
     from sanne.graph.graph import Graph
     from sanne.source import ModelSource
-    from sanne.train.report import Callback
 
 
 def fit(
@@ -50,7 +46,6 @@ def fit(
     seed: Seed = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted fit after its last epoch.")] = False,
     settings: Sets = None,
-    log: Log = None,
     estimate: Estimated = False,
     as_json: Json = False,
 ) -> None:
@@ -61,18 +56,13 @@ def fit(
     from sanne.files.locks import claimed
     from sanne.model.artifact import check_model_target
     from sanne.source import ModelSource
-    from sanne.train.distributed import is_first_process
-    from sanne.train.trackers import parse_place
 
-    notes.quiet = not is_first_process()
     changes = (parse_settings(settings) or {}) | ({} if dim is None else {"dim": dim})
     config = recipe_config(recipe).replace(**changes)  # wrong settings are refused before anything is read
     if out is not None:
         check_model_target(out)
     elif not estimate:
         require_out(out, "MODEL")
-    for place in log or []:
-        parse_place(place)
     model = SANNE(recipe, settings=changes or None, random_state=seed)
     origin = ModelSource.of(source, node_table=node_table, text=text, features=features, label=label, directed=directed)
     if out is None or estimate:
@@ -80,13 +70,9 @@ def fit(
 
         show(estimate_fit(_load(origin), config, seed).to_dict(), as_json)
         return
-    about = {"source": source, "recipe": recipe, "seed": seed}
-    with claimed(out) if is_first_process() else contextlib.nullcontext():
+    with claimed(out):
         graph = _load(origin)
-        with trackers(log, out.name, config, about) as callbacks:
-            seconds = _fit_and_save(model, graph, origin, out, resume, callbacks)
-    if not is_first_process():
-        return
+        seconds = _fit_and_save(model, graph, origin, out, resume)
     record = model.artifact_.record
     losses = record.get("losses")  # of a model that is trained
     result = {
@@ -112,26 +98,19 @@ def _load(origin: "ModelSource") -> "Graph":
     return graph
 
 
-def _fit_and_save(
-    model: "SANNE", graph: "Graph", origin: "ModelSource", out: Path, resume: bool, callbacks: "Sequence[Callback]"
-) -> float:
+def _fit_and_save(model: "SANNE", graph: "Graph", origin: "ModelSource", out: Path, resume: bool) -> float:
     """Train with a checkpoint beside `out`, removed once the model is saved; returns the seconds of training."""
-    from sanne.train.distributed import is_first_process, is_restarted
-
     checkpoint = out.with_name(out.name + ".checkpoint")
-    if checkpoint.exists() and is_restarted():
-        notes.print(f"restarted: continuing from {checkpoint}")
-    elif checkpoint.exists() and not resume:
+    if checkpoint.exists() and not resume:
         notes.print(f"starting over: {checkpoint} holds an unfinished fit (--resume continues it)")
     started = time.perf_counter()
     try:
-        model.fit(graph, checkpoint=checkpoint, resume=resume, callbacks=callbacks)
+        model.fit(graph, checkpoint=checkpoint, resume=resume)
         seconds = time.perf_counter() - started
         raise_if_interrupted()
-        if is_first_process():
-            model.artifact_.record["source"] = origin.to_dict()
-            model.save(out)
-            checkpoint.unlink(missing_ok=True)
+        model.artifact_.record["source"] = origin.to_dict()
+        model.save(out)
+        checkpoint.unlink(missing_ok=True)
     except (KeyboardInterrupt, WriteError) as error:
         kept = f"; --resume continues from {checkpoint}" if checkpoint.exists() else ""
         notes.print(f"interrupted{kept}")

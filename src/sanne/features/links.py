@@ -33,11 +33,13 @@ class LinkMap:
     def fit(cls, graph: Graph, width: int, seed: int) -> Self:
         """The leading singular vectors of D^-1/2 A D^-1/2, divided by the roots of the degrees."""
         known = KnownNodes(graph.node_ids.tolist())
-        links = known.links(graph, None, weighted=True)
+        links = known.links(graph, None, weighted=True).astype(np.float64)  # weights may be of any size
         degrees = np.asarray(links.sum(axis=1)).ravel()
-        roots = np.where(degrees > 0, np.maximum(degrees, 1e-12) ** -0.5, 0).astype(np.float32)
+        roots = np.zeros(len(degrees))
+        roots[degrees > 0] = degrees[degrees > 0] ** -0.5
         scaled = (sp.diags(roots) @ links @ sp.diags(roots)).tocsr().astype(np.float32)
-        return cls(known, roots[:, None] * components(scaled, width, numpy_stream(seed, "links"), _PASSES))
+        axes = components(scaled, width, numpy_stream(seed, "links"), _PASSES)
+        return cls(known, (roots[:, None] * axes).astype(np.float32))
 
     def transform(self, graph: Graph, nodes: IntArray | None) -> FloatArray:
         """Rows of length one, (nodes, width); zeros for a node without known neighbours."""

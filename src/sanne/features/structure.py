@@ -30,7 +30,7 @@ class StructureMap(FeatureMap):
 
     @property
     def num_columns(self) -> int:
-        return len(self._idf)
+        return len(self.known)
 
     @property
     def link_columns(self) -> slice:

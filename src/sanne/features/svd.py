@@ -19,7 +19,7 @@ def components(matrix: Any, width: int, stream: np.random.Generator, passes: int
     """
     width = min(width, *matrix.shape)
     block = min(width + _SPARE, *matrix.shape)
-    largest = float(abs(matrix).max())
+    largest = float(np.abs(matrix.data if sp.issparse(matrix) else matrix).max(initial=0))
     if largest == 0:
         return np.zeros((matrix.shape[1], 1), np.float32)
     if not 1e-6 < largest < 1e6:

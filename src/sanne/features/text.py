@@ -169,6 +169,7 @@ def word_counts(graph: Graph, nodes: IntArray | None, counter: Any) -> Any:
     if graph.features is None:
         raise InputError("the model reads node features, but this graph has none: give its node table")
     counts = sp.csr_matrix(graph.features if nodes is None else graph.features[nodes], dtype=np.float32, copy=True)
+    counts.sum_duplicates()  # scipy would do so later, under the feet of matrices that share its arrays
     counts.eliminate_zeros()  # a stored zero is not a word
     check_finite(graph, nodes, np.isfinite(np.asarray(counts.sum(axis=1)).ravel()))
     if counts.nnz and counts.data.min() < 0:

@@ -76,7 +76,7 @@ def replaced_folder(path: str | Path) -> Iterator[Path]:
     ...     (part / "config.json").write_text("{}")
     """
     target = check_target(path, folder=True)
-    with _explained(target), scratch_folder(target) as place:
+    with _explained(target, folder=True), scratch_folder(target) as place:
         part = place / _NEW
         part.mkdir()
         yield part
@@ -148,12 +148,13 @@ def _identity(path: str | Path) -> tuple[int, ...] | None:
 
 
 @contextlib.contextmanager
-def _explained(target: Path) -> Iterator[None]:
+def _explained(target: Path, *, folder: bool = False) -> Iterator[None]:
     """Turn a lack of room, in the words of whichever library met it, into an error that says what to do."""
     try:
         yield
     except Exception as error:
-        found = None if isinstance(error, SanneError) else _lack_of_room(error)
+        cause = error.__cause__ if folder and isinstance(error, WriteError) else error  # of a file inside it
+        found = _lack_of_room(cause) if isinstance(cause, Exception) and not isinstance(cause, SanneError) else None
         if found is None:
             raise
         reason, remedy = found

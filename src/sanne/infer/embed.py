@@ -31,15 +31,15 @@ def embed(
     """
     chosen = _chosen(graph, nodes)
     vectors = np.empty((len(chosen), artifact.model.vector_dim), np.float32)
-    spread = np.empty(len(chosen), np.float32)
+    uncertainty = np.empty(len(chosen), np.float32)
     explanation: list[Explanation] = []
     first = 0
     for part in _embed_parts(artifact, graph, chosen, explain, progress):
         rows = slice(first, first + len(part.vectors))
-        vectors[rows], spread[rows] = part.vectors, part.spread
+        vectors[rows], uncertainty[rows] = part.vectors, part.uncertainty
         explanation += part.explanation or []
         first = rows.stop
-    return Embedding(graph.node_ids[chosen], vectors, spread, explanation if explain else None)
+    return Embedding(graph.node_ids[chosen], vectors, uncertainty, explanation if explain else None)
 
 
 def embed_parts(
@@ -72,17 +72,17 @@ def _embed_parts(
             # fragment memory, which would grow with every batch.
             nodes = chosen[first : first + NODES_A_PART]
             vectors = np.empty((len(nodes), artifact.model.vector_dim), np.float32)
-            spread = np.empty(len(nodes), np.float32)
+            uncertainty = np.empty(len(nodes), np.float32)
             explanation: list[Explanation] = []
             for start in range(0, len(nodes), reader.nodes_at_once):
                 rows = slice(start, start + reader.nodes_at_once)
                 reading = reader.read(nodes[rows], explain)
-                vectors[rows], spread[rows] = reading.vectors, reading.uncertainty
+                vectors[rows], uncertainty[rows] = reading.vectors, reading.uncertainty
                 for named, shares in reading.contributions:
                     explanation.append(list(zip(graph.node_ids[named].tolist(), shares.tolist(), strict=True)))
                 bar.update(len(nodes[rows]))
             _check_finite(graph, nodes, vectors)
-            yield Embedding(graph.node_ids[nodes], vectors, spread, explanation if explain else None)
+            yield Embedding(graph.node_ids[nodes], vectors, uncertainty, explanation if explain else None)
 
 
 def _check_finite(graph: Graph, nodes: IntArray, vectors: FloatArray) -> None:
@@ -96,7 +96,7 @@ def embed_present(artifact: Artifact, graph: Graph, *, progress: bool | None = N
     """Vectors of the training graph's own nodes, `graph` being that graph.
 
     With the paper's objective and `present_vectors="table"` they are the trained output vectors, which have no
-    spread. Nodes without edges are read from walks even then: their output vectors were never trained.
+    uncertainty. Nodes without edges are read from walks even then: their output vectors were never trained.
     """
     vectors = artifact.model.present_vectors()
     if vectors is None:
@@ -105,5 +105,5 @@ def embed_present(artifact: Artifact, graph: Graph, *, progress: bool | None = N
     isolated = np.flatnonzero(np.diff(graph.adjacency(artifact.config.walks.direction).indptr) == 0)
     if artifact.model.untrained_if_isolated and len(isolated):
         read = embed(artifact, graph, graph.node_ids[isolated], progress=progress)
-        vectors[isolated], uncertainty[isolated] = read.vectors, read.spread
+        vectors[isolated], uncertainty[isolated] = read.vectors, read.uncertainty
     return Embedding(np.asarray(graph.node_ids), vectors, uncertainty)

@@ -159,6 +159,8 @@ class HiddenModel(Model):
         """Tokens of all nodes, some columns of a view at a time: the token, which of its columns, and the rows."""
         for view in (*self.layout.halves, *self.layout.links):
             tokens, place = self.layout.of(view), self.layout.columns[view]
+            if not tokens:
+                continue
             weights = self.step_weights[:, [token.restart for token in tokens]]
             at_once = max(1, _SPREAD_BYTES // (4 * len(tokens) * diffusion.num_nodes))
             for first in range(0, place.stop - place.start, at_once):

@@ -97,7 +97,7 @@ class Learner:
 
     def links(self, weight: float) -> list[Block]:
         """Links as they are seen from farthest, for nodes of which no half can be hidden."""
-        tokens = [self.layout.of(link)[-1] for link in self.layout.links]
+        tokens = [token for link in self.layout.links for token in self.layout.of(link)[-1:]]
         return [
             Block(weight, self.rows[t.place.start].copy(), [(t.place, self.factors[t.place.start])]) for t in tokens
         ]

@@ -47,10 +47,7 @@ class NeighbourSoftmax(Objective):
     def loss(self, encoder: WalkEncoder, features: Tensor, batch: Batch) -> Tensor:
         """Mean loss over all (position, target) pairs of a batch of walks; `features` is (B, N, width)."""
         nodes = batch.walks.ravel()
-        before = batch.first_row * batch.walks.shape[1]
-        targets = torch.from_numpy(
-            batch.sampler.neighbours(nodes, self.config.num_targets, batch.position, before)
-        ).long()
+        targets = torch.from_numpy(batch.sampler.neighbours(nodes, self.config.num_targets, batch.position)).long()
         present = targets[:, 0] >= 0  # a node without neighbours has nothing to predict
         walk_vectors = encoder(features).flatten(0, 1)  # (B * N, dim)
         if not bool(present.any()):
@@ -60,10 +57,6 @@ class NeighbourSoftmax(Objective):
             walk_vectors, targets = walk_vectors[present.to(device)], targets[present]
         negatives, tries = self.sample_negatives(batch.position)
         return self.sampled_loss(walk_vectors, targets.to(device), negatives.to(device), tries)
-
-    def num_terms(self, batch: Batch) -> int:
-        """How many (position, target) pairs the loss of a batch is the mean of."""
-        return int(batch.sampler.have_neighbours(batch.walks).sum()) * self.config.num_targets
 
     def sampled_loss(self, walk_vectors: Tensor, targets: Tensor, negatives: Tensor, tries: int) -> Tensor:
         """Sampled softmax with one set of negatives for all rows, so that it is one matrix product.

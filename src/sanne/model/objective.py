@@ -13,7 +13,7 @@ from sanne.walks.batches import Batch
 
 
 class Objective(nn.Module):
-    """Base class. A subclass sets `name` and `vector_dim` and defines `loss`, `num_terms`, `read`, `position_shares`.
+    """Base class. A subclass sets `name` and `vector_dim` and defines `loss`, `read` and `position_shares`.
 
     The training loop, the model folder, inference and the estimates call these methods and never ask for the class.
     """
@@ -47,10 +47,6 @@ class Objective(nn.Module):
 
     def loss(self, encoder: WalkEncoder, features: Tensor, batch: Batch) -> Tensor:
         """The mean loss of a batch of walks, `features` (B, N, width)."""
-        raise NotImplementedError
-
-    def num_terms(self, batch: Batch) -> int:
-        """How many terms `loss` is the mean of."""
         raise NotImplementedError
 
     def read(self, encoder: WalkEncoder, features: Tensor) -> Tensor:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sanne.config import Config
-from sanne.device import choose_device, one_blas_thread
+from sanne.device import one_blas_thread
 from sanne.errors import InputError
 from sanne.features.cache import CachedFeatures
 from sanne.graph.graph import Graph
@@ -15,7 +15,6 @@ from sanne.model.hidden import HiddenModel
 from sanne.model.kinds import model_kind
 from sanne.model.learn import learn
 from sanne.model.walk_model import WalkModel
-from sanne.train.distributed import joined_processes
 from sanne.train.loop import Run, train
 
 logger = logging.getLogger(__name__)
@@ -67,8 +66,7 @@ def fit_model(
             outside += time.perf_counter() - entered
             return score
 
-        with joined_processes(choose_device(config.train.device)) as processes:
-            progress = train(model, adjacency, features, config, seed, call_hook if on_epoch else None, run, processes)
+        progress = train(model, adjacency, features, config, seed, call_hook if on_epoch else None, run)
         artifact.record.update(losses=progress.losses, validation=progress.scores)
     elif isinstance(model, HiddenModel):
         with one_blas_thread():

@@ -3,7 +3,7 @@
 import logging
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,8 +28,6 @@ from sanne.train.checkpoint import (
     possible_shapes,
     save_checkpoint,
 )
-from sanne.train.distributed import Processes, is_restarted, launched
-from sanne.train.report import Callback, Reporter
 from sanne.train.row_adam import RowAdam
 from sanne.walks.batches import Batch, WalkStream
 
@@ -46,7 +44,6 @@ class Run:
     checkpoint: Path | None = None
     resume: bool = False
     progress: bool | None = None  # None: a bar on a terminal only
-    callbacks: Sequence[Callback] = ()  # called with a report every few steps, in the first process
 
 
 def train(
@@ -57,33 +54,24 @@ def train(
     seed: int,
     on_epoch: EpochHook | None = None,
     run: Run | None = None,
-    processes: Processes | None = None,
 ) -> Progress:
     """Train `model` in place on walks over `adjacency`; `features` is (V, width).
 
-    Where `on_epoch` returns scores, the model ends as it was in the epoch with the highest one. One of several
-    processes trains on its share of every batch; the first of them calls `on_epoch` and writes the checkpoint.
+    Where `on_epoch` returns scores, the model ends as it was in the epoch with the highest one.
     """
     run = run or Run()
-    processes = processes or Processes()
-    device = processes.place(choose_device(config.train.device))
+    device = choose_device(config.train.device)
     model.to(device)
     rows = torch.from_numpy(features).to(device)
-    stream = WalkStream(adjacency, config.walks, config.train, seed=seed, share=processes.rank, shares=processes.size)
+    stream = WalkStream(adjacency, config.walks, config.train, seed=seed)
     optimisers = make_optimisers(model, config.train)
     progress, best = Progress(), dict[str, Tensor]()
     if run.checkpoint:
         sweep(check_target(run.checkpoint))  # report a bad path now, not after the first epoch
-    identity = ""
-    if run.checkpoint or processes.size > 1:
         identity = fingerprint(adjacency, features, config.to_dict(), seed)
-    resume = run.resume or is_restarted()
-    if run.checkpoint and launched() and processes.is_first and not resume:
-        run.checkpoint.unlink(missing_ok=True)  # a restart must not continue an older run
-    if run.checkpoint and resume and run.checkpoint.exists():
-        progress, best = _restore(model, optimisers, run.checkpoint, identity)
-        logger.info("resuming after epoch %d", progress.epoch)
-    processes.require_agreement(identity, progress.epoch)
+        if run.resume and run.checkpoint.exists():
+            progress, best = _restore(model, optimisers, run.checkpoint, identity)
+            logger.info("resuming after epoch %d", progress.epoch)
 
     total = config.train.epochs * stream.steps_per_epoch
     bar = tqdm(
@@ -91,26 +79,22 @@ def train(
         initial=progress.epoch * stream.steps_per_epoch,
         desc="training",
         unit="step",
-        disable=True if not processes.is_first else None if run.progress is None else not run.progress,
+        disable=None if run.progress is None else not run.progress,
     )
-    reporter = Reporter(run.callbacks if processes.is_first else ())
     with bar, torch_threads(config.train.threads, config.train.batch_size * config.walks.walk_length):
         while progress.epoch < config.train.epochs and not out_of_patience(progress, config.train):
             started = time.perf_counter()
             model.train()
-            reporter.start_epoch(progress.epoch + 1)
             losses = torch.zeros((), dtype=torch.float64)
             with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(derived_seed(seed, "dropout", progress.epoch, *processes.own_counter))
+                torch.manual_seed(derived_seed(seed, "dropout", progress.epoch))
                 first = progress.epoch * stream.steps_per_epoch
                 for batch in stream.batches(first, first + stream.steps_per_epoch):
                     set_learning_rates(optimisers, config.train, batch.position / total)
-                    loss = training_step(model, rows, batch, optimisers, config.train, processes)
+                    loss = training_step(model, rows, batch, optimisers, config.train)
                     losses += loss.cpu()
                     bar.update()
                     bar.set_postfix(loss=f"{loss.item():.3f}", refresh=False)
-                    rate = optimisers[0].param_groups[0]["lr"]
-                    reporter.add(batch.position + 1, loss.item(), rate, batch.whole_size)
                     raise_if_interrupted()
             mean_loss = float(losses) / stream.steps_per_epoch
             if not math.isfinite(mean_loss) or not is_finite(model):
@@ -121,12 +105,10 @@ def train(
             progress.epoch += 1
             progress.losses.append(mean_loss)
             progress.seconds += time.perf_counter() - started
-            scored = len(progress.scores)
             if on_epoch is not None:
-                best = _validate(model, progress, best, on_epoch, processes)
-            reporter.send(progress.scores[-1] if len(progress.scores) > scored else None)
+                best = _validate(model, progress, best, on_epoch)
             logger.info("epoch %d of %d: loss %.4f", progress.epoch, config.train.epochs, mean_loss)
-            if run.checkpoint and processes.is_first:
+            if run.checkpoint:
                 states = [optimiser.state_dict() for optimiser in optimisers]
                 save_checkpoint(run.checkpoint, Checkpoint(progress, copy_of(model), best, states), identity)
     if out_of_patience(progress, config.train):
@@ -143,14 +125,12 @@ def training_step(
     batch: Batch,
     optimisers: list[torch.optim.Optimizer],
     config: TrainConfig,
-    processes: Processes,
 ) -> Tensor:
     """Read a batch of walks, update the model, return the loss; `rows` are the features of all nodes (V, width)."""
     loss = model.loss(rows[torch.from_numpy(batch.walks).long().to(rows.device)], batch)
     for optimiser in optimisers:
         optimiser.zero_grad(set_to_none=True)
     loss.backward()
-    loss = processes.average(model, batch, loss)
     if config.gradient_clip:
         torch.nn.utils.clip_grad_norm_(dense_parameters(model), config.gradient_clip)
     for optimiser in optimisers:
@@ -169,12 +149,10 @@ def out_of_patience(progress: Progress, config: TrainConfig) -> bool:
     return bool(config.patience and progress.best_epoch and stale >= config.patience)
 
 
-def _validate(
-    model: WalkModel, progress: Progress, best: dict[str, Tensor], on_epoch: EpochHook, processes: Processes
-) -> dict[str, Tensor]:
+def _validate(model: WalkModel, progress: Progress, best: dict[str, Tensor], on_epoch: EpochHook) -> dict[str, Tensor]:
     """Ask the hook for a score; keep the model if it is the best so far."""
     model.eval()
-    score = processes.from_first(on_epoch(model, progress.epoch) if processes.is_first else None)
+    score = on_epoch(model, progress.epoch)
     if score is None or math.isnan(score):
         return best
     better = score > max(progress.scores, default=-math.inf)

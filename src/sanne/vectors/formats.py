@@ -1,7 +1,6 @@
 """The formats of vectors on disk: one registry that `embed`, `export` and everything that reads vectors use.
 
-A vector has no spread where a single walk gave it, or the paper's table: that is null in a file (an empty cell in CSV),
-and NaN in an array.
+A vector of the paper's recipe has no uncertainty: that is null in a file (an empty cell in CSV), and NaN in an array.
 """
 
 import logging
@@ -34,7 +33,7 @@ class Format:
     endings: tuple[str, ...]  # of file names; none for a folder, which only `export` writes
     write: Callable[[Path, Iterable[Embedding], int, int], None]  # whole or not at all
     read: Callable[[Path], Embedding] | None = None
-    keeps: tuple[str, ...] = ()  # of spread and explanation
+    keeps: tuple[str, ...] = ()  # of uncertainty and explanation
     check: Callable[[Path], object] = check_target  # raises if nothing can be written to a path
 
 
@@ -50,12 +49,12 @@ def register(form: Format) -> None:
 
 
 for _form in (
-    Format("parquet", (".parquet",), write_parquet, read_parquet, ("spread", "explanation")),
+    Format("parquet", (".parquet",), write_parquet, read_parquet, ("uncertainty", "explanation")),
     Format("npy", (".npy",), write_npy, read_npy, check=check_array_file),
-    Format("csv", (".csv",), write_csv, read_csv, ("spread",)),
+    Format("csv", (".csv",), write_csv, read_csv, ("uncertainty",)),
     Format("word2vec", (".txt", ".vec", ".w2v"), write_word2vec, read_word2vec),
     Format("faiss", (".faiss", ".index"), write_faiss, check=check_faiss),
-    Format("lancedb", (), write_lancedb, keeps=("spread",), check=check_lancedb),
+    Format("lancedb", (), write_lancedb, keeps=("uncertainty",), check=check_lancedb),
 ):
     register(_form)
 
@@ -81,14 +80,14 @@ def write_vectors(
     path: str | Path,
     node_ids: npt.ArrayLike,
     vectors: npt.ArrayLike,
-    spread: npt.ArrayLike | None = None,
+    uncertainty: npt.ArrayLike | None = None,
     explanation: Sequence[Explanation] | None = None,
 ) -> None:
     """Write vectors to a file that appears whole or not at all.
 
     >>> write_vectors("vectors.parquet", graph.node_ids, model.embedding_)
     """
-    whole = Embedding.of(node_ids, vectors, spread, explanation)
+    whole = Embedding.of(node_ids, vectors, uncertainty, explanation)
     parts = (whole[first : first + _ROWS_AT_ONCE] for first in range(0, len(whole), _ROWS_AT_ONCE))
     write_parts(path, parts, len(whole), whole.dim)
 
@@ -110,10 +109,10 @@ def _checked(path: Path, form: Format, parts: Iterable[Embedding], count: int, d
     """The parts, all of one size and together as many as announced; what a format has no place for is logged."""
     rows = 0
     for part in parts:
-        checked = Embedding.of(part.node_ids, part.vectors, part.spread, part.explanation)
+        checked = Embedding.of(part.node_ids, part.vectors, part.uncertainty, part.explanation)
         if checked.dim != dim:
             raise InputError(f"vectors of size {checked.dim} for a file of size {dim}")
-        there = {"spread": np.isfinite(checked.spread).any(), "explanation": checked.explanation is not None}
+        there = {"uncertainty": np.isfinite(checked.uncertainty).any(), "explanation": checked.explanation is not None}
         for name, given in there.items():
             if rows == 0 and given and name not in form.keeps:
                 logger.info("%s has no place for the %s; a .parquet file does", path, name)

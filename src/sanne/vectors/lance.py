@@ -1,4 +1,4 @@
-"""Vectors as the table `nodes` of a LanceDB database: id, vector, spread."""
+"""Vectors as the table `nodes` of a LanceDB database: id, vector, uncertainty."""
 
 import itertools
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from sanne.vectors.parquet import MARKER, is_marked, to_table
 from sanne.vectors.vectors import Embedding
 
 TABLE = "nodes"
-_COLUMNS = ["id", "vector", "spread"]
+_COLUMNS = ["id", "vector", "uncertainty"]
 
 
 def check_lancedb(path: Path) -> None:
@@ -49,7 +49,9 @@ def write_lancedb(path: Path, parts: Iterable[Embedding], count: int, dim: int) 
 
 
 def _create_table(database: Path, parts: Iterable[Embedding]) -> None:
-    tables = (to_table(vectors).select(["id", "embedding", "spread"]).rename_columns(_COLUMNS) for vectors in parts)
+    tables = (
+        to_table(vectors).select(["id", "embedding", "uncertainty"]).rename_columns(_COLUMNS) for vectors in parts
+    )
     first = next(tables)
     batches = (batch for table in itertools.chain([first], tables) for batch in table.to_batches())
     _lancedb().connect(database).create_table(TABLE, batches, schema=first.schema.with_metadata(MARKER))

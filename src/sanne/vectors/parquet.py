@@ -1,4 +1,4 @@
-"""Vectors as Parquet: the columns id, embedding, spread and, if there is one, explanation."""
+"""Vectors as Parquet: the columns id, embedding, uncertainty and, if there is one, explanation."""
 
 import itertools
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from sanne.vectors.vectors import Embedding
 
 ROW_GROUP = 65_536  # rows that a Parquet file keeps together, and that are held before they are written
 MARKER = {b"sanne": b"vectors"}  # in the metadata of tables, so that nobody else's are replaced
-_COLUMNS = ("id", "embedding", "spread")
+_COLUMNS = ("id", "embedding", "uncertainty")
 
 
 def write_parquet(path: Path, parts: Iterable[Embedding], count: int, dim: int) -> None:
@@ -66,7 +66,7 @@ def to_table(vectors: Embedding) -> pa.Table:
     columns = {
         "id": pa.array(vectors.node_ids),
         "embedding": pa.FixedSizeListArray.from_arrays(pa.array(vectors.vectors.ravel()), vectors.dim),
-        "spread": pa.array(vectors.spread, from_pandas=True),  # NaN becomes null
+        "uncertainty": pa.array(vectors.uncertainty, from_pandas=True),  # NaN becomes null
     }
     if vectors.explanation is not None:
         item = pa.struct([("id", columns["id"].type), ("share", pa.float32())])
@@ -86,8 +86,8 @@ def from_table(table: pa.Table, path: Path) -> Embedding:
     values = embedding.flatten().cast(pa.float32()).to_numpy(zero_copy_only=False)
     if len(table) == 0 or len(values) % len(table):
         raise InputError(f"{path} has no rows, or embeddings of different lengths")
-    spread = table["spread"].cast(pa.float32()).to_numpy() if "spread" in table.column_names else None
-    return Embedding.of(table["id"].to_numpy(), values.reshape(len(table), -1), spread)
+    uncertainty = table["uncertainty"].cast(pa.float32()).to_numpy() if "uncertainty" in table.column_names else None
+    return Embedding.of(table["id"].to_numpy(), values.reshape(len(table), -1), uncertainty)
 
 
 def is_marked(schema: pa.Schema) -> bool:

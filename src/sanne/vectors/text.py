@@ -23,11 +23,14 @@ from sanne.vectors.vectors import Embedding, Floats, Ids
 
 
 def write_csv(path: Path, parts: Iterable[Embedding], count: int, dim: int) -> None:
-    """Write the columns id, spread and one per dimension."""
+    """Write the columns id, uncertainty and one per dimension."""
     with replaced_file(path) as part, contextlib.ExitStack() as stack:
         writer: Any = None
         for vectors in parts:
-            columns = {"id": _quoted(pa.array(vectors.node_ids)), "spread": pa.array(vectors.spread, from_pandas=True)}
+            columns = {
+                "id": _quoted(pa.array(vectors.node_ids)),
+                "uncertainty": pa.array(vectors.uncertainty, from_pandas=True),
+            }
             columns |= {f"e{i}": pa.array(column) for i, column in enumerate(vectors.vectors.T)}
             table = pa.table(columns)
             if writer is None:
@@ -37,11 +40,11 @@ def write_csv(path: Path, parts: Iterable[Embedding], count: int, dim: int) -> N
 
 
 def read_csv(path: Path) -> Embedding:
-    """Read a header `id,e0,e1,...`, with a column spread or without."""
+    """Read a header `id,e0,e1,...`, with a column uncertainty or without."""
     with path.open(encoding="utf-8") as file:
         names = [name.strip('"') for name in file.readline().rstrip("\r\n").split(",")]
     if names[0] != "id" or len(names) < 2:
-        raise InputError(f"{path}, line 1: expected a header 'id,e0,e1,...' (with 'spread' after id or not)")
+        raise InputError(f"{path}, line 1: expected a header 'id,e0,e1,...' (with 'uncertainty' after id or not)")
     table = pa.csv.read_csv(
         path,
         parse_options=pa.csv.ParseOptions(newlines_in_values=True),
@@ -50,9 +53,9 @@ def read_csv(path: Path) -> Embedding:
             strings_can_be_null=False,
         ),
     )
-    spread = table["spread"].to_numpy() if "spread" in names else None
-    numbers = [table[name].to_numpy() for name in names[1:] if name != "spread"]
-    return Embedding.of(ids_from_text(_unquoted(table["id"]).to_pylist()), np.array(numbers).T, spread)
+    uncertainty = table["uncertainty"].to_numpy() if "uncertainty" in names else None
+    numbers = [table[name].to_numpy() for name in names[1:] if name != "uncertainty"]
+    return Embedding.of(ids_from_text(_unquoted(table["id"]).to_pylist()), np.array(numbers).T, uncertainty)
 
 
 def _quoted(ids: pa.Array) -> pa.Array:

@@ -21,7 +21,7 @@ class Embedding:
 
     node_ids: Ids
     vectors: Floats  # (count, dim)
-    spread: Floats  # (count,): length of the standard error of each vector over its walks; NaN where there is none
+    uncertainty: Floats  # (count,): how undecided each vector is, from 0 to below 1; NaN where nobody can tell
     explanation: Sequence[Explanation] | None = None
 
     @classmethod
@@ -29,13 +29,15 @@ class Embedding:
         cls,
         node_ids: npt.ArrayLike,
         vectors: npt.ArrayLike,
-        spread: npt.ArrayLike | None = None,
+        uncertainty: npt.ArrayLike | None = None,
         explanation: Sequence[Explanation] | None = None,
     ) -> Self:
         """Anything like arrays, checked; ids become int64 or str objects, numbers float32."""
         rows = np.ascontiguousarray(vectors, np.float32)
-        spreads = np.full(len(rows), np.nan, np.float32) if spread is None else np.asarray(spread, np.float32)
-        made = cls(plain_ids(np.asarray(node_ids)), rows, spreads, explanation)
+        uncertainties = (
+            np.full(len(rows), np.nan, np.float32) if uncertainty is None else np.asarray(uncertainty, np.float32)
+        )
+        made = cls(plain_ids(np.asarray(node_ids)), rows, uncertainties, explanation)
         made._check()
         return made
 
@@ -49,14 +51,18 @@ class Embedding:
 
     def __getitem__(self, rows: slice) -> "Embedding":
         explanation = None if self.explanation is None else self.explanation[rows]
-        return Embedding(self.node_ids[rows], self.vectors[rows], self.spread[rows], explanation)
+        return Embedding(self.node_ids[rows], self.vectors[rows], self.uncertainty[rows], explanation)
 
     def _check(self) -> None:
         shape = self.vectors.shape
         if len(shape) != 2 or 0 in shape:
             raise InputError(f"vectors must be (nodes, dim) with at least one of each, not of shape {shape}")
-        for name, value in (("vectors", self.vectors), ("spread", self.spread), ("explanation", self.explanation)):
+        for name, value in (
+            ("vectors", self.vectors),
+            ("uncertainty", self.uncertainty),
+            ("explanation", self.explanation),
+        ):
             if value is not None and len(value) != len(self):
                 raise InputError(f"{len(self)} node ids but {len(value)} rows of {name}")
-        if self.spread.ndim != 1:
-            raise InputError(f"spread must be one number a node, not of shape {self.spread.shape}")
+        if self.uncertainty.ndim != 1:
+            raise InputError(f"uncertainty must be one number a node, not of shape {self.uncertainty.shape}")

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from sanne.config import TrainConfig, WalkConfig
-from sanne.errors import InputError
 from sanne.graph.graph import Adjacency, IntArray
 from sanne.seeds import numpy_stream
 from sanne.walks.sample import Walks, WalkSampler
@@ -19,48 +18,23 @@ from sanne.walks.sample import Walks, WalkSampler
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """One training step's walks, or the share of them that one of several processes reads."""
+    """One training step's walks."""
 
     position: int  # number of the step since training began
     walks: Walks  # (rows, walk_length)
     sampler: WalkSampler  # to draw target neighbours from
-    first_row: int = 0  # of the share
-    total_rows: int | None = None  # of the whole batch, where this is a share
-
-    @property
-    def rows(self) -> slice:
-        """Where the rows stand in the whole batch."""
-        return slice(self.first_row, self.first_row + len(self.walks))
-
-    @property
-    def whole_size(self) -> int:
-        """Rows of the whole batch."""
-        return len(self.walks) if self.total_rows is None else self.total_rows
 
 
 class WalkStream:
-    """Draws the batch of any training step, or share number `share` of `shares` of it."""
+    """Draws the batch of any training step."""
 
-    def __init__(
-        self,
-        adjacency: Adjacency,
-        walks: WalkConfig,
-        train: TrainConfig,
-        *,
-        seed: int,
-        share: int = 0,
-        shares: int = 1,
-    ) -> None:
-        if shares > train.batch_size:
-            raise InputError(f"{shares} processes for a batch_size of {train.batch_size}: give each one walk at least")
+    def __init__(self, adjacency: Adjacency, walks: WalkConfig, train: TrainConfig, *, seed: int) -> None:
         self._sampler = WalkSampler(adjacency, walk_length=walks.walk_length, seed=seed, p=walks.p, q=walks.q)
         self._num_nodes = adjacency.num_nodes
         self._num_walks = walks.num_walks
         self._fresh = train.fresh_walks
         self._batch_size = train.batch_size
         self._seed = seed
-        edges = [train.batch_size * number // shares for number in (share, share + 1)]
-        self._rows = slice(*edges)
         self._order: tuple[int, IntArray] = (-1, np.empty(0, np.int64))
         per_epoch = -(-self._num_nodes * self._num_walks // self._batch_size)
         self.steps_per_epoch = train.steps_per_epoch or per_epoch
@@ -77,8 +51,8 @@ class WalkStream:
             epochs.append(np.full(taken, epoch if self._fresh else 0, np.int64))
             numbers.append(np.full(taken, number, np.int64))
             first += taken
-        keys = [np.concatenate(parts)[self._rows] for parts in (starts, epochs, numbers)]
-        return Batch(step, self._sampler.walks(*keys), self._sampler, self._rows.start, self._batch_size)
+        keys = [np.concatenate(parts) for parts in (starts, epochs, numbers)]
+        return Batch(step, self._sampler.walks(*keys), self._sampler)
 
     def batches(self, first: int, stop: int) -> Iterator[Batch]:
         """The batches of steps first..stop-1; while one is used, the next is drawn."""

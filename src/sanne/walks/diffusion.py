@@ -69,7 +69,7 @@ class Diffusion:
     def spread(self, rows: FloatArray, weights: FloatArray) -> npt.NDArray[np.float32]:
         """Rows (nodes, width) for each column of `weights`, (columns, nodes, width); see `step_weights`."""
         weights = np.ascontiguousarray(weights, np.float32)
-        power = np.ascontiguousarray(rows, np.float32)
+        power = np.array(rows, np.float32, order="C")  # a copy: later steps write into it
         sums = weights[0][:, None, None] * power
         other = np.empty_like(power)
         for share in weights[1:]:

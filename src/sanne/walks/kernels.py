@@ -126,15 +126,15 @@ def first_order(arcs: Any, starts: Any, epochs: Any, numbers: Any, seed: Any, wa
 
 
 @kernel
-def neighbour_samples(arcs: Any, nodes: Any, seed: Any, position: Any, first: Any, targets: Any) -> None:
+def neighbour_samples(arcs: Any, nodes: Any, seed: Any, position: Any, targets: Any) -> None:
     """Fill `targets` (count, num_targets) with neighbours of `nodes`, drawn with replacement.
 
-    Row i uses the stream (seed, position, first + i, nodes[i]); a node without neighbours gives -1.
+    Row i uses the stream (seed, position, i, nodes[i]); a node without neighbours gives -1.
     """
     indptr, indices, weights, totals, marks = arcs
     for i in range(len(nodes)):
         node = np.uint64(nodes[i])
-        state = walk_stream(np.uint64(seed), np.uint64(position), np.uint64(first + i), node)
+        state = walk_stream(np.uint64(seed), np.uint64(position), np.uint64(i), node)
         for j in range(targets.shape[1]):
             state = step(state)
             if len(weights) > 0:

@@ -65,20 +65,11 @@ class WalkSampler:
         numbers = np.tile(np.arange(num_walks, dtype=np.int64), len(nodes))
         return self.walks(starts, 0, numbers)
 
-    def neighbours(self, nodes: npt.NDArray[np.int32], count: int, position: int, first: int = 0) -> Walks:
-        """`count` neighbours of each node, with replacement; -1 where there are none. A new `position`, a new draw.
-
-        `first` is the number of the first node, where they are a part of a longer list.
-        """
+    def neighbours(self, nodes: npt.NDArray[np.int32], count: int, position: int) -> Walks:
+        """`count` neighbours of each node, with replacement; -1 where there are none. A new `position`, a new draw."""
         targets = np.empty((len(nodes), count), np.int32)
-        kernels.neighbour_samples(self._arcs, nodes, self.seed + np.uint64(1 << 63), position, first, targets)
+        kernels.neighbour_samples(self._arcs, nodes, self.seed + np.uint64(1 << 63), position, targets)
         return targets
-
-    def have_neighbours(self, nodes: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-        """Which nodes have neighbours."""
-        indptr = self._arcs.indptr
-        found: npt.NDArray[np.bool_] = indptr[nodes] < indptr[nodes.astype(np.int64) + 1]
-        return found
 
 
 def _arcs_of(adjacency: Adjacency) -> kernels.Arcs:

@@ -40,7 +40,7 @@ class Answer:
 
     id: NodeId
     vector: FloatArray  # (dim,)
-    spread: float  # length of the vector's standard error; NaN for a model that uses a single walk
+    uncertainty: float  # how undecided the vector is, from 0 to below 1; NaN if the model cannot tell
     explanation: Found | None = None  # (node, share of the vector), largest first
     similar: Found | None = None  # (node, cosine), nearest first
 
@@ -51,7 +51,7 @@ class NodeInfo:
 
     id: NodeId
     vector: FloatArray
-    spread: float  # NaN where the vector came from the paper's table
+    uncertainty: float
     neighbours: Found  # (node, weight), the first `NEIGHBOURS_SHOWN`
     degree: int  # number of neighbours; in a directed graph, in the direction that walks take
     label: str | int | None
@@ -142,7 +142,7 @@ class Engine:
             if isinstance(group, Group) and isinstance(result, list):
                 groups.append(group)
                 answered = zip(group.nodes, result, strict=True)
-                changes.append([_entry("add", node, answer.vector, answer.spread) for node, answer in answered])
+                changes.append([_entry("add", node, answer.vector, answer.uncertainty) for node, answer in answered])
         self._store.append(changes)
         with self._lock:
             self._state.add(groups, changes)
@@ -164,7 +164,7 @@ class Engine:
                         results.append(error)
                     else:
                         results.append(answer)
-                        changes.append([_entry("replace", node, answer.vector, answer.spread)])
+                        changes.append([_entry("replace", node, answer.vector, answer.uncertainty)])
                 self._store.append(changes)
                 undo.pop_all()
             self._tidy()
@@ -179,14 +179,14 @@ class Engine:
                 own.callback(self._state.remember(number))
                 self._state.apply([[_entry("replace", node)]])
             reading = self._reader.read([self._read_request(number)])
-            vector, spread = reading.vectors[0], float(reading.uncertainty[0])
+            vector, uncertainty = reading.vectors[0], float(reading.uncertainty[0])
             if not np.isfinite(vector).all():
                 raise FieldError("features", _TOO_LARGE)
             with self._lock:
-                self._state.set_vector(number, vector, spread)
+                self._state.set_vector(number, vector, uncertainty)
                 name = self._state.ids.name(number)
             undo.callback(own.pop_all().close)
-        return Answer(name, vector, spread)
+        return Answer(name, vector, uncertainty)
 
     def delete(self, ids: Sequence[NodeId]) -> list[NodeId | Exception]:
         """Remove nodes and their edges in one commit; gives their ids as answers show them."""
@@ -238,7 +238,7 @@ class Engine:
                 reading = self._reader.read([self._read_request(node) for node in nodes])
                 rows = zip(nodes, reading.vectors, reading.uncertainty.tolist(), strict=True)
                 name = self._state.ids.name
-                self._commit([[Entry("vector", key_of(name(node)), vector=v, spread=s)] for node, v, s in rows])
+                self._commit([[Entry("vector", key_of(name(node)), vector=v, uncertainty=s)] for node, v, s in rows])
             return len(waiting)
 
     def node(self, id: NodeId) -> NodeInfo:
@@ -246,12 +246,12 @@ class Engine:
         with self._lock:
             number = self._number(id)
             state = self._state
-            vector, spread = state.vectors.get(number)
+            vector, uncertainty = state.vectors.get(number)
             ends, weights = state.graph.neighbours(number, NEIGHBOURS_SHOWN)
             return NodeInfo(
                 id=state.ids.name(number),
                 vector=vector,
-                spread=spread,
+                uncertainty=uncertainty,
                 neighbours=self._named(zip(ends.tolist(), weights.tolist(), strict=True)),
                 degree=state.graph.degree(number),
                 label=state.label(number),
@@ -401,6 +401,6 @@ def _unknown(id: NodeId) -> UnknownNodeError:
     return UnknownNodeError(f"no node has the id {id!r}")
 
 
-def _entry(kind: Kind, node: NewNode, vector: FloatArray | None = None, spread: float = float("nan")) -> Entry:
+def _entry(kind: Kind, node: NewNode, vector: FloatArray | None = None, uncertainty: float = float("nan")) -> Entry:
     links = tuple((key_of(end), stored_weight(weight)) for end, weight in node.links)
-    return Entry(kind, key_of(node.id), node.text, node.features, links, vector, spread)
+    return Entry(kind, key_of(node.id), node.text, node.features, links, vector, uncertainty)

@@ -177,9 +177,9 @@ class LiveState:
         written = [(self.ids.name(node), text) for node, text in self.texts.items()]
         return TextChanges(written, {*deleted, *replaced})
 
-    def set_vector(self, node: int, vector: FloatArray, spread: float) -> None:
+    def set_vector(self, node: int, vector: FloatArray, uncertainty: float) -> None:
         """Set a vector that was computed from the graph as it is."""
-        self.vectors.put(node, vector, spread)
+        self.vectors.put(node, vector, uncertainty)
         if not self.is_added(node):
             self._refreshed.add(node)
         self._stale.pop(node, None)
@@ -211,8 +211,8 @@ class LiveState:
             if links and node not in self.texts:
                 yield Entry("edges", self._key(node), links=self._keyed(links))
         for node in sorted(self._refreshed.difference(replaced)):
-            vector, spread = self.vectors.get(node)
-            yield Entry("vector", self._key(node), vector=vector, spread=spread)
+            vector, uncertainty = self.vectors.get(node)
+            yield Entry("vector", self._key(node), vector=vector, uncertainty=uncertainty)
         yield Entry("stale", "", links=self._keyed([(node, float(own)) for node, own in self._stale.items()]))
 
     def _described(
@@ -222,8 +222,8 @@ class LiveState:
         links: Sequence[tuple[int, float]],
         features_of: FeaturesOf,
     ) -> Entry:
-        key, (vector, spread) = self._key(node), self.vectors.get(node)
-        return Entry(kind, key, self.texts[node], features_of(key), self._keyed(links), vector, spread)
+        key, (vector, uncertainty) = self._key(node), self.vectors.get(node)
+        return Entry(kind, key, self.texts[node], features_of(key), self._keyed(links), vector, uncertainty)
 
     def _key(self, node: int) -> str:
         return key_of(self.ids.name(node))
@@ -235,7 +235,9 @@ class LiveState:
         """Add nodes without links; returns the number of the first."""
         first = self.graph.add_nodes(len(entries))
         self.features.add(rows)
-        self.vectors.add(np.array([entry.vector for entry in entries]), np.array([entry.spread for entry in entries]))
+        self.vectors.add(
+            np.array([entry.vector for entry in entries]), np.array([entry.uncertainty for entry in entries])
+        )
         for entry in entries:
             self.texts[self.ids.add(entry.id)] = entry.text
         self._reread |= set(range(first, first + len(entries)))
@@ -248,7 +250,7 @@ class LiveState:
         node = self._find(entry.id)
         if entry.kind == "vector":
             assert entry.vector is not None
-            self.set_vector(node, entry.vector, entry.spread)
+            self.set_vector(node, entry.vector, entry.uncertainty)
         elif entry.kind == "delete":
             self._mark(self.graph.remove_node(node))
             self.ids.remove(node)
@@ -262,7 +264,7 @@ class LiveState:
             self.texts[node] = entry.text
             self._mark(self.graph.remove_links(node) | self.graph.connect(self._links([(node, entry)])))
             if entry.vector is not None:
-                self.set_vector(node, entry.vector, entry.spread)
+                self.set_vector(node, entry.vector, entry.uncertainty)
 
     def _links(self, entries: Sequence[tuple[int, Entry]]) -> Links:
         links = [(node, self._find(end), weight) for node, entry in entries for end, weight in entry.links]

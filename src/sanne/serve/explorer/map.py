@@ -41,7 +41,6 @@ FOLDER = "map"  # inside the store
 NO_COLOUR = 2**16 - 1
 CLASSES_AT_MOST = 200  # in the legend; rarer labels have no colour
 _FORMAT = 1
-_CLOUD = 24  # points around a new node, to show how far its spread reaches
 _PATIENCE = 20.0  # seconds for a layout to stop
 _OWN_PROCESS = 1000  # nodes; fewer take less time than starting a process does
 
@@ -113,15 +112,6 @@ class NodeMap:
         if layout.colouring == "community":
             colours = layout.colours[nearest(self._reference, reduced, 1)[0][:, 0]]
         return between(self._reference, layout.points, reduced), colours
-
-    def reach(self, vector: Floats, spread: float, point: Floats) -> float:
-        """How far a node's point would move if its vector moved by its spread, averaged over directions."""
-        if not np.isfinite(spread) or spread <= 0:
-            return 0.0
-        steps = np.random.default_rng(0).normal(size=(_CLOUD, len(vector)))
-        steps *= spread / np.linalg.norm(steps, axis=1, keepdims=True)
-        around, _ = self.place(np.asarray(vector + steps, np.float32))
-        return float(np.sqrt(((around - point) ** 2).sum(axis=1).mean()))
 
     def _draw(self, kind: Kind, points: Floats, communities: Colours | None) -> Layout:
         colouring: Colouring

@@ -70,7 +70,6 @@ class Arrivals(BaseModel):
 
 class PlacedNode(Strict):
     vector: list[Number]
-    spread: Annotated[float, Field(ge=0, le=1e30)] | None = None
 
 
 class PlaceQuery(Strict):
@@ -83,7 +82,6 @@ class Place(BaseModel):
     x: float
     y: float
     colour: int
-    reach: float = Field(description="How far the point would move if the vector moved by its spread.")
 
 
 class Places(BaseModel):
@@ -215,9 +213,6 @@ class Explorer:
                 field = f"nodes[{number}].vector"
                 raise FieldError(field, f"{len(node.vector)} numbers, but the model's vectors have {self.engine.dim}")
         version, places = self.map.layout.version, self._places([node.vector for node in request.nodes])
-        for node, place in zip(request.nodes, places, strict=True):
-            point = np.array([place["x"], place["y"]])
-            place["reach"] = self.map.reach(np.array(node.vector), node.spread or 0.0, point)
         return json_response(to_json({"version": version, "nodes": places}))
 
     def find(

@@ -118,7 +118,7 @@ class Api:
         return json_response(await self.writer.run(kind, payload, len(nodes)))
 
     def node(self, node_id: PathId) -> Response:
-        """What is known about a node: vector, spread, neighbours, label, text."""
+        """What is known about a node: vector, uncertainty, neighbours, label, text."""
         return json_response(known_json(self.engine.node(node_id)))
 
     async def replace(self, node_id: PathId, request: schemas.NodeContent) -> Response:

@@ -39,7 +39,7 @@ def _add_examples(paths: dict[str, Any], engine: Engine, ids: list[Any]) -> None
         ("/v1/edges", "post", edges),
         ("/v1/similar", "post", {"node": content, "k": 5}),
         ("/v1/refresh", "post", {"limit": 100}),
-        ("/v1/map/place", "post", {"nodes": [{"vector": [1.0] + [0.0] * (engine.dim - 1), "spread": 0.1}]}),
+        ("/v1/map/place", "post", {"nodes": [{"vector": [1.0] + [0.0] * (engine.dim - 1)}]}),
     ):
         if example is not None and path in paths:  # a server without its page has no map
             paths[path][method]["requestBody"]["content"]["application/json"]["example"] = example

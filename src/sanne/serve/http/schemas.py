@@ -138,7 +138,9 @@ class Similar(BaseModel):
 class Embedded(BaseModel):
     id: str | int
     vector: list[float]
-    spread: float | None = Field(description="Length of the vector's standard error over its walks.")
+    uncertainty: float | None = Field(
+        description="How undecided the vector is, from 0 to below 1; null if the model cannot tell."
+    )
     explanation: list[Share] | None = Field(
         default=None, description="The nodes that contributed to the vector, if asked for."
     )
@@ -157,7 +159,7 @@ class Neighbour(BaseModel):
 class KnownNode(BaseModel):
     id: str | int
     vector: list[float]
-    spread: float | None
+    uncertainty: float | None
     neighbours: list[Neighbour] = Field(description="The first ones.")
     degree: int = Field(description="Number of neighbours.")
     label: str | int | None

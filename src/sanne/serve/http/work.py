@@ -110,7 +110,7 @@ def to_json(value: Any) -> bytes:
 
 
 def _embedded(answer: Answer) -> dict[str, Any]:
-    node: dict[str, Any] = {"id": answer.id, "vector": answer.vector, "spread": answer.spread}
+    node: dict[str, Any] = {"id": answer.id, "vector": answer.vector, "uncertainty": answer.uncertainty}
     if answer.explanation is not None:
         node["explanation"] = _pairs(answer.explanation, "share")
     if answer.similar is not None:

@@ -50,7 +50,7 @@ class Entry:
     features: FloatArray | None = None
     links: tuple[tuple[str, float], ...] = ()
     vector: FloatArray | None = None
-    spread: float = float("nan")
+    uncertainty: float = float("nan")
 
 
 Change = Sequence[Entry]  # what one request asked for
@@ -69,7 +69,7 @@ CREATE TABLE entries (
   features BLOB,            -- float32, compressed by zlib
   links TEXT,               -- JSON: ids, or [id, weight] where the weight is not 1
   vector BLOB,              -- float32
-  spread REAL,
+  uncertainty REAL,
   checksum INTEGER NOT NULL -- CRC-32 of the other columns
 );
 """
@@ -219,7 +219,7 @@ class Journal:
             raise self._unusable("read", error) from None
 
     def _entry(self, row: _Row) -> Entry:
-        _, _, kind, node_id, text, features, links, vector, spread, _ = row
+        _, _, kind, node_id, text, features, links, vector, uncertainty, _ = row
         if vector is not None and len(vector) != 4 * self._dim:
             raise StoreError(f"{self._path}: damaged (a vector of another size); restore the file")
         ends = [] if links is None else json.loads(links)
@@ -230,7 +230,7 @@ class Journal:
             _features(features),
             tuple((end, 1.0) if isinstance(end, str) else tuple(end) for end in ends),
             None if vector is None else np.frombuffer(vector, "<f4"),
-            math.nan if spread is None else spread,
+            math.nan if uncertainty is None else uncertainty,
         )
 
     def _unusable(self, verb: str, error: sqlite3.Error) -> StoreError:
@@ -252,7 +252,7 @@ def _rows(changes: Iterable[Change], first: int) -> Iterator[_Row]:
                 None if entry.features is None else zlib.compress(np.asarray(entry.features, "<f4").tobytes(), 1),
                 _links_json(entry.links) if entry.links else None,
                 None if entry.vector is None else np.asarray(entry.vector, "<f4").tobytes(),
-                None if math.isnan(entry.spread) else float(entry.spread),
+                None if math.isnan(entry.uncertainty) else float(entry.uncertainty),
             )
             yield (*row, _checksum(row))
             number += 1

@@ -5,7 +5,7 @@
 | `store.json` | format version, and digests of the model and the graph that the store belongs to; written last |
 | `unfinished` | marks a folder in which a store is being created |
 | `lock` | held by the server that uses the store |
-| `vectors.npy`, `spread.npy` | of the base graph's nodes, in their order |
+| `vectors.npy`, `uncertainty.npy` | of the base graph's nodes, in their order |
 | `journal.sqlite` (`-wal`, `-shm`) | everything that was added, replaced, deleted, linked or refreshed, in order |
 | `map` | where the nodes are on the page's map; can be made again |
 | `search.lance` | the same vectors with an index, for graphs above `EXACT_ROWS` nodes; can be made again |
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 FORMAT_VERSION = 2  # 1 (sanne 0.1.0) kept its journal in LanceDB
 HEADER = "store.json"
 UNFINISHED = "unfinished"
-_CREATED = {UNFINISHED, "vectors.npy", "spread.npy", *journal.FILES}  # in this order, before the header
+_CREATED = {UNFINISHED, "vectors.npy", "uncertainty.npy", *journal.FILES}  # in this order, before the header
 _SAMPLED = 65_536  # entries of each array of a graph that its digest reads
 
 MakeVectors = Callable[[], tuple[FloatArray, FloatArray]]
@@ -71,7 +71,7 @@ class OpenStore(Protocol):
     """Opens a store, or creates one if there is none."""
 
     def __call__(self, folder: str | Path, *, model: str, graph: str, dim: int, make_vectors: MakeVectors) -> Store:
-        """`model` and `graph` are digests; `make_vectors` computes the vectors and spreads of the base nodes."""
+        """`model` and `graph` are digests; `make_vectors` computes the vectors and uncertainties of the base nodes."""
 
 
 class FolderStore:
@@ -102,9 +102,9 @@ class FolderStore:
             if new:
                 with replaced_file(place / UNFINISHED) as part:
                     part.touch()
-                vectors, spread = make_vectors()
+                vectors, uncertainty = make_vectors()
                 _save(place / "vectors.npy", np.asarray(vectors, np.float32))
-                _save(place / "spread.npy", np.asarray(spread, np.float32))
+                _save(place / "uncertainty.npy", np.asarray(uncertainty, np.float32))
             else:
                 _check_header(place, model, graph)
             journal = Journal(place, dim, new=new)
@@ -150,7 +150,7 @@ class FolderStore:
 
 
 def base_vectors(model_folder: str | Path, artifact: Artifact, graph: Graph) -> tuple[FloatArray, FloatArray]:
-    """Vectors and spreads for a new store: as fit wrote them if this is the graph it read, else computed now."""
+    """Vectors and uncertainties for a new store: as fit wrote them if this is the graph it read, else computed now."""
     fitted = artifact.record.get("data", {})
     served = {"nodes": graph.num_nodes, "edges": graph.num_edges, "directed": graph.directed}
     if all(fitted.get(name) == value for name, value in served.items()):
@@ -159,11 +159,11 @@ def base_vectors(model_folder: str | Path, artifact: Artifact, graph: Graph) -> 
         except (InputError, OSError):
             kept = None
         if kept is not None and np.array_equal(kept.node_ids, np.asarray(graph.node_ids)):
-            spread = np.full(graph.num_nodes, np.nan, np.float32) if kept.spread is None else kept.spread
-            return kept.vectors, spread
+            uncertainty = np.full(graph.num_nodes, np.nan, np.float32) if kept.uncertainty is None else kept.uncertainty
+            return kept.vectors, uncertainty
     logger.info("this is not the graph that the model was fitted on: embedding its %s nodes", f"{graph.num_nodes:,}")
     found = embed(artifact, graph)
-    return found.vectors, found.spread
+    return found.vectors, found.uncertainty
 
 
 def model_digest(artifact: Artifact) -> str:
@@ -237,11 +237,11 @@ def _save(path: Path, array: FloatArray) -> None:
 def _load_vectors(place: Path, dim: int) -> LiveVectors:
     try:
         vectors = np.load(place / "vectors.npy", mmap_mode="c", allow_pickle=False)  # writes stay in memory
-        spread = np.load(place / "spread.npy", allow_pickle=False)
+        uncertainty = np.load(place / "uncertainty.npy", allow_pickle=False)
     except (OSError, ValueError) as error:
         raise StoreError(f"{place}: the base vectors of the store cannot be read ({error})") from None
-    if vectors.ndim != 2 or vectors.shape[1] != dim or spread.shape != (len(vectors),):
+    if vectors.ndim != 2 or vectors.shape[1] != dim or uncertainty.shape != (len(vectors),):
         raise StoreError(f"{place}: the base vectors of the store are damaged (shape {vectors.shape})")
     if len(vectors) <= EXACT_ROWS:
         vectors = np.array(vectors)
-    return LiveVectors(vectors, spread)
+    return LiveVectors(vectors, uncertainty)

@@ -21,13 +21,13 @@ _TINY = 1e-12
 
 
 class LiveVectors:
-    """Vectors and spreads; writes to the vectors it is given, which may be a private (copy-on-write) map of a file."""
+    """Vectors and uncertainties; writes to the vectors it is given, perhaps a private (copy-on-write) map of a file."""
 
-    def __init__(self, vectors: FloatArray, spread: FloatArray) -> None:
+    def __init__(self, vectors: FloatArray, uncertainty: FloatArray) -> None:
         self.lock = threading.RLock()  # held while the vectors, or the nodes they belong to, change
         self._base = vectors
         self._added = Growing(np.empty((0, vectors.shape[1]), np.float32))
-        self._spread = Growing(spread)
+        self._uncertainty = Growing(uncertainty)
         self._lengths = Growing(_lengths(vectors))
         self.index: SearchIndex | None = None  # of the base nodes' first vectors
         self._changed: set[int] = set()  # base nodes with other vectors now
@@ -40,25 +40,25 @@ class LiveVectors:
     def dim(self) -> int:
         return int(self._base.shape[1])
 
-    def add(self, vectors: FloatArray, spread: FloatArray) -> None:
+    def add(self, vectors: FloatArray, uncertainty: FloatArray) -> None:
         """Append nodes."""
         self._added.extend(len(vectors), vectors)
-        self._spread.extend(len(vectors), spread)
+        self._uncertainty.extend(len(vectors), uncertainty)
         self._lengths.extend(len(vectors), _lengths(vectors))
 
-    def put(self, node: int, vector: FloatArray, spread: float) -> None:
+    def put(self, node: int, vector: FloatArray, uncertainty: float) -> None:
         """Change the vector of a node."""
         if node < len(self._base):
             self._base[node] = vector
             self._changed.add(node)
         else:
             self._added.rows[node - len(self._base)] = vector
-        self._spread.rows[node], self._lengths.rows[node] = spread, np.linalg.norm(vector)
+        self._uncertainty.rows[node], self._lengths.rows[node] = uncertainty, np.linalg.norm(vector)
 
     def get(self, node: int) -> tuple[FloatArray, float]:
-        """The vector of a node and its spread."""
+        """The vector of a node and its uncertainty."""
         row = self._base[node] if node < len(self._base) else self._added.rows[node - len(self._base)]
-        return row.copy(), float(self._spread.rows[node])
+        return row.copy(), float(self._uncertainty.rows[node])
 
     def search(
         self, queries: FloatArray, k: int, alive: npt.NDArray[np.bool_], leave_out: int = -1

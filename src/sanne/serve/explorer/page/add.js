@@ -133,7 +133,7 @@ export class AddForm {
       const node = this._node();
       const query = { nodes: [node], explain: LISTED, similar: LISTED };
       const { nodes: [answer] } = await postJson(keep ? "v1/nodes" : "v1/embed", query);
-      const { nodes: [place] } = await postJson("v1/map/place", { nodes: [{ vector: answer.vector, spread: answer.spread }] });
+      const { nodes: [place] } = await postJson("v1/map/place", { nodes: [{ vector: answer.vector }] });
       this._explain(answer, keep);
       this.placed(answer, place, keep);
       if (keep) this._begin();
@@ -162,7 +162,7 @@ export class AddForm {
   }
 
   _explain(answer, kept) {
-    const spread = Number.isFinite(answer.spread) ? answer.spread.toFixed(3) : "unknown";
+    const uncertainty = Number.isFinite(answer.uncertainty) ? answer.uncertainty.toFixed(3) : "unknown";
     const shares = (answer.explanation ?? []).map(({ id, share }) => ({
       id, share, amount: percent(share), name: String(id) === String(answer.id) ? `${id} (itself)` : id,
     }));
@@ -170,8 +170,7 @@ export class AddForm {
     const verdict = kept ? `${answer.id} was added. It can be found, linked to and walked through.` : `Preview of ${answer.id}. It has not been added yet.`;
     this.answer.replaceChildren(
       element("p", { class: "verdict" }, verdict),
-      element("p", { class: "facts" }, element("span", {}, "spread ", element("b", {}, spread))),
-      element("p", { class: "empty" }, "The disc on the map shows how far its point would move if its vector moved by its spread."),
+      element("p", { class: "facts" }, element("span", {}, "uncertainty ", element("b", {}, uncertainty))),
       element("h3", {}, "Explanation", element("span", { class: "soft" }, "share of the vector")),
       this.lists.list(shares, "No explanation."),
       element("h3", {}, "Similar", element("span", { class: "soft" }, "cosine")),

@@ -52,9 +52,9 @@ export class Details {
       facts.append(element("span", { class: "kind" }, dot(this.lists.colour(node.id)), label));
     }
     if (node.added) facts.append(element("span", {}, "added after the fit"));
-    if (Number.isFinite(node.spread)) {
-      const title = "Standard error of its vector over its walks: smaller is more certain";
-      facts.append(element("span", { title }, "spread ", element("b", {}, node.spread.toFixed(3))));
+    if (Number.isFinite(node.uncertainty)) {
+      const title = "How undecided its vector is, from 0 to 1: the higher, the more often a prediction from it is wrong";
+      facts.append(element("span", { title }, "uncertainty ", element("b", {}, node.uncertainty.toFixed(3))));
     }
     if (node.stale) facts.append(element("span", {}, "its vector is out of date: something changed nearby"));
     const add = element("button", { type: "button", class: "button" }, "Add a node linked to it");

@@ -273,7 +273,7 @@ function linksChanged(ids) {
   redraw();
 }
 
-// A new node that was embedded: show it with its reach and its explanation.
+// A new node that was embedded: show it with its explanation.
 async function placed(answer, place, kept) {
   const parts = (answer.explanation ?? []).filter(({ id }) => String(id) !== String(answer.id))
     .map(({ id, share: part }) => ({ row: nodes.row(id), share: part })).filter(({ row }) => row !== undefined);

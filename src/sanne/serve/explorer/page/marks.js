@@ -1,4 +1,4 @@
-// What is drawn over the points: links, rings, names, new nodes and how far their spread reaches.
+// What is drawn over the points: links, rings, names and new nodes.
 
 import { HIDDEN } from "./nodes.js";
 
@@ -15,7 +15,7 @@ export class Marks {
     this.links = []; // rows
     this.similar = []; // rows
     this.pointed = -1; // a row that a list points at
-    this.preview = null; // {x, y, reach, name, parts: [{row, share}], links: [row], kept}
+    this.preview = null; // {x, y, name, parts: [{row, share}], links: [row], kept}
     this.middle = -1; // the row that Enter would open
     this._pulses = []; // {row, begun}
   }
@@ -125,22 +125,9 @@ export class Marks {
   _preview() {
     if (!this.preview) return;
     const { context, view, colours } = this;
-    const { x, y, reach, parts, kept, name } = this.preview;
+    const { x, y, parts, kept, name } = this.preview;
     const at = view.toScreen(x, y);
     for (const { row } of parts) this._ring(row, 3, colours.accent, 1.6);
-    if (reach > 0) {
-      this._circle(at, Math.max(reach * view.scale, 8));
-      context.fillStyle = colours.accent;
-      context.globalAlpha = 0.13;
-      context.fill();
-      context.globalAlpha = 0.8;
-      context.setLineDash([4, 4]);
-      context.strokeStyle = colours.accent;
-      context.lineWidth = 1.3;
-      context.stroke();
-      context.setLineDash([]);
-      context.globalAlpha = 1;
-    }
     const half = Math.max(7, this.size * 0.8 + 3);
     context.save();
     context.translate(...at);
