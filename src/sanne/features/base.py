@@ -61,20 +61,21 @@ class FeatureMap(ABC):
         """Learn the map from a graph."""
 
     @classmethod
+    def fit_columns(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, Any]:
+        """A fitted map and the `columns` of the graph's nodes."""
+        fitted = cls.fit(graph, config, seed)
+        return fitted, fitted.columns(graph)
+
+    @classmethod
     def fit_transform(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, FloatArray]:
         """A fitted map and the vectors of the graph's nodes."""
-        fitted = cls.fit(graph, config, seed)
-        return fitted, fitted.transform(graph)
+        fitted, columns = cls.fit_columns(graph, config, seed)
+        return fitted, fitted.reduced(columns)
 
     @property
     def num_columns(self) -> int:
         """How many `columns` there are."""
         return self.width
-
-    @classmethod
-    def fit_columns(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, Any]:
-        """A fitted map and the `columns` of the graph's nodes."""
-        return cls.fit_transform(graph, config, seed)
 
     def columns(self, graph: Graph, nodes: IntArray | None = None) -> Any:
         """What nodes have before it is reduced to `width` numbers, (count, columns), sparse or dense."""

@@ -54,7 +54,7 @@ class Doc2VecMap(WordMap):
         output = _train_word_vectors(counts, config, derived_seed(seed, "features") % 2**31)
         return cls(vocabulary, frequency, output, config.doc2vec_epochs, seed, whole)
 
-    def _vectors(self, counts: Any) -> FloatArray:
+    def _columns(self, counts: Any) -> FloatArray:
         counts = _as_whole(counts, self._whole)
         keep, noise = _sampling(self._frequency)
         vectors = np.zeros((counts.shape[0], self.width), np.float32)

@@ -42,11 +42,6 @@ class StructureMap(FeatureMap):
         idf, components = fit_components(known.links(graph, None, itself=True), config, seed)
         return cls(known, idf, components, config.feature_scale)
 
-    @classmethod
-    def fit_columns(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, Any]:
-        fitted = cls.fit(graph, config, seed)
-        return fitted, fitted.columns(graph)
-
     def columns(self, graph: Graph, nodes: IntArray | None = None) -> Any:
         return weigh(self.known.links(graph, nodes, itself=True), self._idf, True)
 

@@ -44,34 +44,34 @@ class WordMap(FeatureMap):
     @classmethod
     def fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> Self:
         """Learn from a graph's text, or from its matrix of word counts."""
-        return cls._fit(config, seed, *fit_word_counts(graph, config.max_words))
+        return cls.fit_columns(graph, config, seed)[0]
 
     @classmethod
-    def fit_transform(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, FloatArray]:
-        """A fitted map and the vectors of the graph's nodes; every text is split into words once."""
+    def fit_columns(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, Any]:
+        """A fitted map and the columns of the graph's nodes; every text is split into words once."""
         vocabulary, counts = fit_word_counts(graph, config.max_words)
         fitted = cls._fit(config, seed, vocabulary, counts)
-        return fitted, fitted._vectors(counts)
+        return fitted, fitted._columns(counts)
 
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
-        return self._vectors(self._counts(graph, nodes))
+        return self.reduced(self.columns(graph, nodes))
 
-    def _counts(self, graph: Graph, nodes: IntArray | None) -> Any:
+    def columns(self, graph: Graph, nodes: IntArray | None = None) -> Any:
         counts = word_counts(graph, nodes, self._counter)
         if counts.shape[1] != self._num_words:
             raise InputError(
                 f"the graph has {counts.shape[1]} feature columns but the model was fitted on {self._num_words}; "
                 "give the columns that fit read, in the same order"
             )
-        return counts
+        return self._columns(counts)
 
     @classmethod
     @abstractmethod
     def _fit(cls, config: FeatureConfig, seed: int, vocabulary: list[str] | None, counts: Any) -> Self: ...
 
     @abstractmethod
-    def _vectors(self, counts: Any) -> FloatArray:
-        """Vectors of rows of counts."""
+    def _columns(self, counts: Any) -> Any:
+        """The `columns` of rows of counts."""
 
 
 @register_features
@@ -101,20 +101,11 @@ class TfidfSVD(WordMap):
     def num_columns(self) -> int:
         return self._num_words
 
-    @classmethod
-    def fit_columns(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, Any]:
-        vocabulary, counts = fit_word_counts(graph, config.max_words)
-        fitted = cls._fit(config, seed, vocabulary, counts)
-        return fitted, weigh(counts, fitted._idf, fitted._whole)
-
-    def columns(self, graph: Graph, nodes: IntArray | None = None) -> Any:
-        return weigh(self._counts(graph, nodes), self._idf, self._whole)
+    def _columns(self, counts: Any) -> Any:
+        return weigh(counts, self._idf, self._whole)
 
     def reduced(self, columns: Any) -> FloatArray:
         return project(columns, self._components, self._scale)
-
-    def _vectors(self, counts: Any) -> FloatArray:
-        return self.reduced(weigh(counts, self._idf, self._whole))
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
         description = {"vocabulary": self._vocabulary, "feature_scale": self._scale, "whole": self._whole}
