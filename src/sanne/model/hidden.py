@@ -167,6 +167,8 @@ class HiddenModel(Model):
                 for token in tokens:
                     yield token, slice(0, place.stop - place.start), features[:, place]
                 continue
+            if not tokens:
+                continue
             weights = self.step_weights[:, [token.restart for token in tokens]]
             at_once = max(1, _SPREAD_BYTES // (4 * len(tokens) * diffusion.num_nodes))
             for first in range(0, place.stop - place.start, at_once):
