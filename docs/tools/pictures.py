@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch
 
 from sanne import SANNE
-from sanne.datasets import named_classes
+from sanne.datasets.catalogue import named_classes
 from sanne.demo import Task, make_task
 from sanne.draw.plot import INK, NO_LABEL, PALETTE, PAPER, SOFT_INK
 
@@ -92,22 +92,19 @@ def _box(axes: Any, x: float, y: float, width: float, height: float, text: str, 
 
 
 def draw_restarts() -> Figure:
-    """How well the hidden half is predicted at each restart, and what the smoothed words are mixed of."""
-    figure = Figure(figsize=(9, 3.3), layout="constrained", facecolor=PAPER)
+    """How well the hidden half of Cora's words is predicted, and what the smoothed words are mixed of."""
+    figure = Figure(figsize=(9, 3.2), layout="constrained", facecolor=PAPER)
     left, right = figure.subplots(1, 2)
-    for number, name in enumerate(("cora", "citeseer")):
-        model = SANNE().fit(name)
-        restarts, chosen = model.artifact_.config.objective.restarts, model.artifact_.record["chosen"]
-        steps, colour = np.arange(len(restarts)), PALETTE[5 * number]
-        left.plot(steps, chosen["hidden_r2"][: len(restarts)], color=colour, marker="o", lw=2, label=name.title())
-        right.bar(steps + 0.4 * number - 0.2, chosen["mixture"], 0.38, color=colour, label=name.title())
-    left.set_ylim(0.1)
+    artifact = SANNE().fit("cora").artifact_
+    restarts, chosen = artifact.config.objective.restarts, artifact.record["chosen"]
+    steps = np.arange(len(restarts))
+    left.plot(steps, chosen["hidden_r2"][: len(restarts)], color=SEEN, marker="o", lw=2)
+    right.bar(steps, chosen["mixture"], 0.6, color=SEEN)
     titles = ("R² of the hidden half, predicted at one restart", "share of each restart in the smoothed words")
     for axes, title in zip((left, right), titles, strict=True):
         axes.set_xticks(steps, [f"{restart:g}" for restart in restarts])
         axes.set_xlabel("restart (1: the node alone; small: far around it)", fontsize=10, color=INK)
         axes.set_title(title, fontsize=11, color=INK, loc="left")
-        axes.legend(frameon=False, fontsize=10, labelcolor=INK)
         axes.tick_params(colors=SOFT_INK, labelsize=9)
         axes.spines[["top", "right"]].set_visible(False)
         axes.spines[["left", "bottom"]].set_color(NO_LABEL)
