@@ -12,6 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch
 
 from sanne import SANNE
+from sanne.config import DEFAULT_RECIPE, recipe_config
 from sanne.datasets.catalogue import named_classes
 from sanne.demo import Task, make_task
 from sanne.draw.plot import INK, NO_LABEL, PALETTE, PAPER, SOFT_INK
@@ -23,6 +24,7 @@ PARTS = [
     ("predictions from\neverything at once", HIDDEN, 3),
     ("predictions from\neach part, added up", HIDDEN, 3),
     ("own words", SEEN, 2),
+    ("own words, rare\nones too", SEEN, 2),
     ("words smoothed\nover the graph", SEEN, 3),
     ("degree", LINKS, 1),
 ]
@@ -46,18 +48,16 @@ def draw_idea() -> Figure:
     axes.text(9, 17.2, "seen", ha="center", fontsize=11, color=SEEN)
     axes.text(22, 17.2, "hidden", ha="center", fontsize=11, color=HIDDEN)
     axes.text(37, 43, "from the seen half, near and far:", fontsize=11, color=SEEN)
-    for place, restart in enumerate((1, 0.5, 0.2, 0.1, 0.05, 0.02)):
+    for place, restart in enumerate(recipe_config(DEFAULT_RECIPE).objective.restarts):
         x, y = 37 + 9.6 * (place % 3), 31.8 - 12.5 * (place // 3)
         _draw_graph(axes, x, y, 8.2, 7, restart)
         axes.text(x + 4.1, y + 8.1, f"restart {restart:g}", ha="center", fontsize=9.5, color=SOFT_INK)
-    axes.text(37, 15.4, "and from its links, at restarts", fontsize=11, color=LINKS)
-    for place, restart in enumerate((1, 0.2, 0.05)):
-        _box(axes, 37 + 9.6 * place, 10.6, 8.2, 3.4, f"{restart:g}", LINKS)
+    _box(axes, 37, 10.6, 27.4, 4.4, "and from its links", LINKS)
     axes.text(37, 4.8, "Two ridge regressions. Then the other half,\nand another split of the words.",
               fontsize=11, color=INK, va="center", linespacing=1.4)  # fmt: skip
     top = 44.5
     for name, colour, height in PARTS:
-        tall = 2.55 * height
+        tall = 2.25 * height
         top -= tall + 0.5
         _box(axes, 73, top, 5, tall, "", colour)
         axes.text(79.5, top + tall / 2, name, fontsize=11, color=INK, va="center")
