@@ -25,6 +25,7 @@ class FeatureConfig(Checked):
     # objective `hidden`
     hidden_splits: int = within(2, 0, 16)  # random splits of the words (or columns) into two halves
     half_dim: int = within(128, 1, 4096)  # width of the vectors of each half
+    fine_dim: int = within(512, 0, 4096)  # all words are hashed to so many columns, besides; 0: they are not
     link_dim: int = within(128, 0, 4096)  # width of the vectors of a node's links; 0: links are no token
 
 
@@ -81,14 +82,15 @@ class ObjectiveConfig(Checked):
 
     objective: str = "hidden"  # hidden, neighbours, or another that is registered
     # hidden
-    restarts: tuple[float, ...] = within((1.0, 0.5, 0.2, 0.1, 0.05, 0.02), above=0, high=1)  # 1: the node itself
-    link_restarts: tuple[float, ...] = within((1.0, 0.2, 0.05), above=0, high=1)  # some of `restarts`
-    restart_steps: int = within(32, 1, 1024)  # the last one takes all that is left
+    restarts: tuple[float, ...] = within((1.0, 0.5, 0.2, 0.1, 0.02), above=0, high=1)  # 1: the node itself
+    link_restarts: tuple[float, ...] = within((1.0,), above=0, high=1)  # some of `restarts`
+    restart_steps: int = within(16, 1, 1024)  # the last one takes all that is left
     # How much each part of a vector counts: predictions from all tokens together, predictions from each kind of token
-    # added up, own attributes, smoothed ones (less where smoothing does not help to predict), degrees.
+    # added up, own attributes, fine words, smoothed attributes (less where smoothing does not help predict), degrees.
     joint_weight: float = within(0.7, 0, 100)
     stacked_weight: float = within(0.5, 0, 100)
     own_weight: float = within(0.3, 0, 100)
+    fine_weight: float = within(0.3, 0, 100)
     smoothed_weight: float = within(1.0, 0, 100)
     degree_weight: float = within(0.1, 0, 100)
     # neighbours
@@ -193,7 +195,7 @@ def _owner(name: str) -> tuple[str, Any]:
 # `best`: predict what is hidden, in closed form. `fast`: fewer columns, one split, no link tokens.
 # `paper`: section 4 of the paper. What it leaves out and is added here is listed in docs/research.md.
 _BEST = Config().replace(feature_dim=256)
-_FAST = _BEST.replace(feature_dim=128, hidden_splits=1, half_dim=64, link_dim=0, restart_steps=16)
+_FAST = _BEST.replace(feature_dim=128, hidden_splits=1, half_dim=64, link_dim=0, fine_dim=0, restart_steps=8)
 _PAPER = Config().replace(
     features="doc2vec",
     walk_length=8,

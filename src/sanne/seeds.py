@@ -61,6 +61,7 @@ PURPOSES = {
     "halves": 15,
     "left_out": 16,
     "fitted": 17,
+    "fine": 18,
 }
 
 

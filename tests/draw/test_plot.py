@@ -1,6 +1,5 @@
 """Maps are drawn in every format, without touching matplotlib's global state."""
 
-import builtins
 import logging
 import re
 import sys
@@ -119,14 +118,8 @@ def test_odd_names_do_not_upset_the_legend(tmp_path: Path) -> None:
 
 
 def hide(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
-    real = builtins.__import__
-
-    def without(name: str, *args: Any, **settings: Any) -> Any:
-        if name.split(".")[0] == package:
-            raise ImportError(name)
-        return real(name, *args, **settings)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    for name in [package, *(name for name in sys.modules if name.startswith(f"{package}."))]:
+        monkeypatch.setitem(sys.modules, name, None)
 
 
 @pytest.mark.parametrize(("package", "ending"), [("matplotlib", ".png"), ("plotly", ".html")])

@@ -1,15 +1,13 @@
 """Structural features: a node without attributes is described by its neighbours, new nodes too."""
 
 import numpy as np
-import pytest
 
 from planted import planted_graph
 from sanne.config import FeatureConfig
-from sanne.features import walk_profile
 from sanne.features.structure import StructureMap
 from sanne.graph.graph import Graph
 
-CONFIG = FeatureConfig(features="structure", feature_dim=12)  # six for each view
+CONFIG = FeatureConfig(features="structure", feature_dim=12)
 
 
 def bare(seed: int = 0) -> Graph:
@@ -84,26 +82,3 @@ def test_weights_and_direction_do_not_matter() -> None:
     expected = fitted.transform(plain)
     assert np.array_equal(fitted.transform(heavy), expected)
     assert np.array_equal(fitted.transform(directed), expected)
-
-
-def test_small_components_do_not_take_up_all_columns() -> None:
-    graph = bare()
-    n = graph.num_nodes
-    sources = np.repeat(np.arange(n), np.diff(graph.indptr)).tolist() + list(range(n, n + 60, 2))
-    targets = graph.indices.tolist() + list(range(n + 1, n + 61, 2))  # thirty pairs that know nobody else
-    patched = Graph.from_edges(sources, targets, node_ids=np.arange(n + 60))
-    vectors = StructureMap.fit(patched, CONFIG, 0).transform(patched)[:n, 6:]  # where walks lead
-    assert graph.labels is not None
-    same = graph.labels[:, None] == graph.labels[None]
-    cosine = vectors @ vectors.T
-    assert cosine[same].mean() > cosine[~same].mean() + 0.1
-
-
-def test_many_nodes_are_read_by_a_few_eigenvectors_as_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = bare()
-    exact = StructureMap.fit(graph, CONFIG, 0).transform(graph)
-    monkeypatch.setattr(walk_profile, "_DENSE", 10)
-    monkeypatch.setattr(walk_profile, "_RANK", 40)
-    few = StructureMap.fit(graph, CONFIG, 0).transform(graph)
-    cosine = (exact[:, 6:] @ exact[:, 6:].T, few[:, 6:] @ few[:, 6:].T)
-    assert np.corrcoef(cosine[0].ravel(), cosine[1].ravel())[0, 1] > 0.8

@@ -165,7 +165,7 @@ def test_one_node_alone_has_the_vector_that_it_has_among_all(
     one_by_one(monkeypatch)
     alone = embed(artifact, graph)
     np.testing.assert_allclose(alone.vectors, expected, atol=1e-3 * scale)
-    np.testing.assert_allclose(alone.spread, embed_present(artifact, graph).spread, atol=1e-3)
+    np.testing.assert_allclose(alone.uncertainty, embed_present(artifact, graph).uncertainty, atol=1e-3)
     np.testing.assert_allclose(
         embed(artifact, graph, graph.node_ids[[7]]).vectors, alone.vectors[[7]], atol=1e-5 * scale
     )
@@ -247,7 +247,7 @@ def test_a_crowd_of_strangers_gets_finite_vectors(reader: Artifact) -> None:
     strangers = Graph.from_edges([0, 1], [1, 2], node_ids=list("abcd"), texts=np.array(["", "x y", "zz", "qq"], object))
     found = embed(reader, strangers)
     assert np.isfinite(found.vectors).all()
-    assert ((found.spread >= 0) & (found.spread < 1)).all()
+    assert ((found.uncertainty >= 0) & (found.uncertainty < 1)).all()
 
 
 # graphs of every shape
@@ -293,7 +293,7 @@ def test_every_graph_has_vectors(name: str, monkeypatch: pytest.MonkeyPatch) -> 
             one_by_one(patch)
             alone = embed(artifact, graph, explain=3)
         np.testing.assert_allclose(alone.vectors, vectors, atol=2e-3 * scale)
-        assert ((alone.spread >= 0) & (alone.spread < 1)).all()
+        assert ((alone.uncertainty >= 0) & (alone.uncertainty < 1)).all()
 
 
 def test_nodes_with_the_same_words_and_links_have_the_same_vector() -> None:
@@ -382,16 +382,18 @@ def test_a_model_is_made_for_its_features_and_its_file() -> None:
 def test_uncertainty_lies_between_zero_and_one(graph: Graph) -> None:
     artifact = fitted(graph)
     found = embed_present(artifact, graph)
-    assert ((found.spread >= 0) & (found.spread < 1)).all()
-    assert len(np.unique(found.spread)) > 10
-    np.testing.assert_allclose(artifact.model.uncertainty(7 * found.vectors), found.spread, atol=1e-5)  # by direction
+    assert ((found.uncertainty >= 0) & (found.uncertainty < 1)).all()
+    assert len(np.unique(found.uncertainty)) > 10
+    np.testing.assert_allclose(
+        artifact.model.uncertainty(7 * found.vectors), found.uncertainty, atol=1e-5
+    )  # by direction
     assert (artifact.model.uncertainty(np.zeros((1, artifact.model.vector_dim), np.float32)) > 0.9).all()
 
 
 def test_uncertainty_does_not_depend_on_which_nodes_are_asked_for() -> None:
     artifact = fitted(GRAPH)
     whole, some = embed(artifact, GRAPH), embed(artifact, GRAPH, GRAPH.node_ids[5:9])
-    np.testing.assert_allclose(some.spread, whole.spread[5:9], atol=1e-4)
+    np.testing.assert_allclose(some.uncertainty, whole.uncertainty[5:9], atol=1e-4)
 
 
 # settings

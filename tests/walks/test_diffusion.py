@@ -1,5 +1,6 @@
 """Walks with restarts: against dense powers of the matrix, for all nodes and for one."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -100,13 +101,14 @@ def test_the_input_stays_as_it_was() -> None:
 def test_walks_that_are_not_followed_are_counted_for_each_restart() -> None:
     """Shares of walks, by where they are, and what was not followed make up all of them."""
     diffusion = Diffusion(PLANTED.adjacency())
-    for tolerance in (0.0, 1e-3, 0.05, 2.0):
+    for tolerance in (0.0, 1e-3, 0.05, 0.999):
         found = diffusion.around(4, RESTARTS, STEPS, tolerance)
         walks = found.shares * (diffusion.degrees[found.nodes] / found.degree)[:, None] ** 0.5
         np.testing.assert_allclose(walks.sum(axis=0) + found.elsewhere, 1, atol=1e-5)
-    assert found.nodes.tolist() == [4]  # a tolerance above one follows nothing
-    np.testing.assert_allclose(found.elsewhere, [0, 0.5, 0.9], atol=1e-6)
-    assert found.elsewhere[0] == 0  # with a restart of one nothing is ever lost
+        assert found.elsewhere[0] == pytest.approx(0, abs=1e-6)  # with a restart of one nothing is ever lost
+    assert found.nodes.tolist() == [4]  # with such a tolerance only what stays there, for a step, is not lost
+    stays = np.array(RESTARTS) * (1 + (1 - np.array(RESTARTS)) / found.degree)
+    np.testing.assert_allclose(found.elsewhere, 1 - stays, atol=1e-6)
 
 
 def test_lost_walks_see_what_very_long_walks_see() -> None:
@@ -115,11 +117,27 @@ def test_lost_walks_see_what_very_long_walks_see() -> None:
     background = diffusion.background(rows)
     endless = diffusion.spread(rows, step_weights((1e-6,), 200))[0]
     np.testing.assert_allclose(endless, np.sqrt(diffusion.degrees)[:, None] * background, atol=1e-4)
-    nothing = diffusion.around(4, RESTARTS, STEPS, tolerance=2.0).mean(rows[[4]], background)
-    lost = np.array([0, 0.5, 0.9])[:, None]
-    np.testing.assert_allclose(
-        nothing, (1 - lost) * rows[4] + lost * diffusion.degrees[4] ** 0.5 * background, atol=1e-5
-    )
+    lost = diffusion.around(4, RESTARTS, STEPS, tolerance=0.999)
+    share = lost.elsewhere[:, None]
+    expected = (1 - share) * rows[4] + share * diffusion.degrees[4] ** 0.5 * background
+    np.testing.assert_allclose(lost.mean(rows[[4]], background), expected, atol=1e-5)
+
+
+def test_walks_are_not_followed_through_hubs_where_each_link_takes_next_to_nothing() -> None:
+    count = 60_000
+    hub = np.zeros(count, int)
+    for weights in (None, np.full(count, 1e20)):  # by the number of links, whatever their weights
+        star = Graph.from_edges(hub, np.arange(1, count + 1), weights, node_ids=np.arange(count + 1))
+        diffusion = Diffusion(star.adjacency())
+        assert len(diffusion.around(7, RESTARTS, STEPS).nodes) == 2  # a leaf sees the hub, and not the other leaves
+        assert len(diffusion.around(7, RESTARTS, STEPS, tolerance=0.0).nodes) == count + 1
+
+
+def test_heavy_links_are_followed_and_faint_ones_are_not() -> None:
+    """Staying has the weight of one."""
+    heavy, faint = (replace(PLANTED, weights=np.full(len(PLANTED.indices), w, np.float32)) for w in (1e20, 1e-20))
+    assert len(Diffusion(heavy.adjacency()).around(4, RESTARTS, STEPS).nodes) > 30
+    assert Diffusion(faint.adjacency()).around(4, RESTARTS, STEPS).nodes.tolist() == [4]
 
 
 def test_a_smaller_tolerance_is_nearer_to_the_truth_and_visits_more() -> None:

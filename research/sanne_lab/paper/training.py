@@ -20,6 +20,7 @@ from sanne.model.neighbours import NeighbourSoftmax
 from sanne.model.walk_model import WalkModel
 from sanne.seeds import derived_seed, numpy_stream
 from sanne.train.loop import dense_parameters, is_finite, training_step
+from sanne.train.row_adam import RowAdam
 from sanne.walks.batches import Batch
 from sanne.walks.sample import Walks
 from sanne_lab.evaluate.node_classification import predict_arrays
@@ -197,7 +198,7 @@ def _new_optimisers(model: WalkModel, candidate: Candidate) -> list[torch.optim.
     assert isinstance(objective, NeighbourSoftmax)
     table: torch.optim.Optimizer
     if candidate.unstated.table_adam == "touched":
-        table = torch.optim.SparseAdam([objective.table], lr=train.table_learning_rate)
+        table = RowAdam([objective.table], lr=train.table_learning_rate)
     else:
         table = _WholeTableAdam([objective.table], lr=train.table_learning_rate, fused=True)
     return [torch.optim.Adam(dense_parameters(model), lr=train.learning_rate, fused=True), table]

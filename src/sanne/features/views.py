@@ -21,9 +21,10 @@ from sanne.features.svd import components
 from sanne.features.walk_profile import WalkProfile
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.sparse import multiply
-from sanne.seeds import numpy_stream
+from sanne.seeds import derived_seed, numpy_stream
 from sanne.vectors.normalise import unit
 
+_SIGNS = 4  # columns that a word is hashed to
 FEWEST_COLUMNS = 8  # with fewer, no half can tell anything about the other
 
 
@@ -34,13 +35,35 @@ class Split(NamedTuple):
     basis: FloatArray  # (columns, width)
 
 
+class FineWords(NamedTuple):
+    """Words hashed to `width` columns, each to a few of them with a sign."""
+
+    width: int
+    seed: int
+
+    def of(self, columns: Any) -> FloatArray:
+        """Rows of length one, (nodes, width)."""
+        stream = np.random.default_rng(self.seed)
+        count = columns.shape[1]
+        places = stream.integers(self.width, size=(count, _SIGNS))
+        signs = stream.choice(np.array([-1, 1], np.float32), size=(count, _SIGNS))
+        words = np.repeat(np.arange(count), _SIGNS)
+        table = sp.csr_matrix((signs.ravel(), (words, places.ravel())), (count, self.width))
+        return unit(np.asarray((columns @ table).toarray(), np.float32))
+
+
 @register_features
 class Views(FeatureMap):
-    """Rows side by side: the base map's, for each split those of its two halves, and those of the links."""
+    """Rows side by side: the base map's, for each split those of its two halves, fine words, and those of the links.
+
+    Fine words are all words hashed to few columns: they keep rare ones, which the base map's main axes leave out.
+    """
 
     name = "views"
 
-    def __init__(self, base: FeatureMap, splits: list[Split], links: LinkMap | WalkProfile | None) -> None:
+    def __init__(
+        self, base: FeatureMap, splits: list[Split], fine: FineWords | None, links: LinkMap | WalkProfile | None
+    ) -> None:
         for sides, basis in splits:
             if sides.shape != (base.num_columns,) or basis.ndim != 2 or len(basis) != len(sides):
                 raise InputError(
@@ -50,10 +73,11 @@ class Views(FeatureMap):
                 raise InputError("a column is in neither half")
         self.base = base
         self.links = links
+        self.fine = fine
         self._splits = splits
         self.reads, self.directional, self.costly = base.reads, base.directional, base.costly
         self.widths = [base.width, *(split.basis.shape[1] for split in splits for _ in (0, 1))]
-        self.widths += [] if links is None else [links.width]
+        self.widths += [part.width for part in (fine, links) if part is not None]
         self.width = sum(self.widths)
 
     @property
@@ -91,7 +115,9 @@ class Views(FeatureMap):
         splits = [_split(columns, config.half_dim, numpy_stream(seed, "halves", i)) for i in range(number)]
         kind = WalkProfile if base.reads_links else LinkMap
         links = kind.fit(graph, config.link_dim, seed) if config.link_dim else None
-        fitted = cls(base, splits, links)
+        wide = sp.issparse(columns) and count > 4 * config.fine_dim > 0 and not base.reads_links
+        fine = FineWords(config.fine_dim, derived_seed(seed, "fine")) if wide else None
+        fitted = cls(base, splits, fine, links)
         return fitted, fitted._rows(columns, graph, None)
 
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
@@ -104,11 +130,13 @@ class Views(FeatureMap):
         halves = 1 + 2 * self.num_splits
         if self._splits:
             rows[:, ends[1] : ends[halves]] = multiply(columns, self._padded)
+        if self.fine is not None:
+            rows[:, ends[halves] : ends[halves + 1]] = self.fine.of(columns)
         if self.directional:
             for first, last in itertools.pairwise(ends[: halves + 1]):
                 rows[:, first:last] = unit(rows[:, first:last])
         if self.links is not None:
-            rows[:, ends[halves] :] = self.links.transform(graph, nodes)
+            rows[:, ends[-2] :] = self.links.transform(graph, nodes)
         return rows
 
     @cached_property
@@ -124,6 +152,8 @@ class Views(FeatureMap):
         described, arrays = self.base.state()
         description: dict[str, Any] = {"base": self.base.name, "state": described, "splits": self.num_splits}
         arrays = {f"base/{name}": array for name, array in arrays.items()}
+        if self.fine is not None:
+            description["fine"] = self.fine._asdict()
         for number, split in enumerate(self._splits):
             arrays |= {f"split{number}/{name}": array for name, array in split._asdict().items()}
         if self.links is not None:
@@ -140,7 +170,14 @@ class Views(FeatureMap):
         splits = [Split(**under(f"split{number}/")) for number in range(int(description["splits"]))]
         kind = WalkProfile if base.reads_links else LinkMap
         links = kind.from_state(description["links"], under("links/")) if "links" in description else None
-        return cls(base, splits, links)
+        fine = (
+            FineWords(*(int(description["fine"][name]) for name in FineWords._fields))
+            if "fine" in description
+            else None
+        )
+        if fine is not None and not (1 <= fine.width <= 4096 and 0 <= fine.seed < 2**63):
+            raise InputError(f"fine words of {fine.width} columns")
+        return cls(base, splits, fine, links)
 
 
 def _split(columns: Any, width: int, stream: np.random.Generator) -> Split:

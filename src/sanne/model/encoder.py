@@ -1,12 +1,15 @@
 """The walk transformer: K layers of self-attention and feed-forward over the nodes of a walk (paper, section 3)."""
 
 import math
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from sanne.config import ModelConfig, Normalisation
+
+_SHORT_WALK = 32  # positions
 
 
 class WalkEncoder(nn.Module):
@@ -101,6 +104,31 @@ class EncoderLayer(nn.Module):
         return hidden
 
 
+class _FeedForward(nn.Sequential):
+    """W2 ReLU(W1 y + b1) + b2, as the sequence that it is, but with a gradient that makes no copies."""
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        first, _, second = self
+        inputs = (hidden.flatten(0, 1), first.weight, first.bias, second.weight, second.bias)
+        found: Tensor = _TwoLayers.apply(*inputs)  # type: ignore[no-untyped-call]
+        return found.view(hidden.shape)
+
+
+class _TwoLayers(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor) -> Tensor:
+        inner = torch.addmm(b1, rows, w1.T).relu_()
+        ctx.save_for_backward(rows, inner, w1, w2)
+        return torch.addmm(b2, inner, w2.T)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, ...]:
+        rows, inner, w1, w2 = ctx.saved_tensors
+        # ReLU's own gradient; a product with (inner > 0) would take eight times as long
+        errors = torch.ops.aten.threshold_backward(gradient @ w2, inner, 0)
+        return errors @ w1, errors.T @ rows, errors.sum(0), gradient.T @ inner, gradient.sum(0)
+
+
 class SelfAttention(nn.Module):
     """Multi-head attention along the walk, all heads in one projection."""
 
@@ -112,21 +140,77 @@ class SelfAttention(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """(B, N, dim) -> (B, N, dim)."""
-        # Scaled by sqrt(s), s the size of a head. The paper prints sqrt(k), its layer index: a slip.
-        heads = F.scaled_dot_product_attention(*self._heads(hidden))  # (B, H, N, s)
-        mixed: Tensor = self.combine(heads.transpose(1, 2).flatten(2))
+        if hidden.shape[1] <= _SHORT_WALK:  # twice as fast as torch's fused kernel on so few positions
+            heads = _short_attention(self.queries_keys_values(hidden), self.num_heads)  # (B, N, dim)
+        else:
+            heads = F.scaled_dot_product_attention(*self._heads(hidden)).transpose(1, 2).flatten(2)
+        mixed: Tensor = self.combine(heads)
         return mixed
 
     def weights(self, hidden: Tensor) -> Tensor:
         """The attention weights alpha, (B, H, N, N)."""
         queries, keys, _ = self._heads(hidden)
-        return (queries @ keys.transpose(-1, -2) / math.sqrt(queries.shape[-1])).softmax(dim=-1)
+        return _attention_weights(queries, keys)
 
     def _heads(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         batch, length, dim = hidden.shape
         split = self.queries_keys_values(hidden).view(batch, length, 3, self.num_heads, dim // self.num_heads)
         queries, keys, values = split.permute(2, 0, 3, 1, 4)  # each (B, H, N, s)
         return queries, keys, values
+
+
+class _ShortAttention(torch.autograd.Function):
+    """Attention over a few positions, from projections (B, N, 3 dim) to heads side by side (B, N, dim).
+
+    torch's softmax takes 20 ns a number for rows as short as a walk, and its products over (B, H) copy every operand.
+    Here there is one copy each way, and the gradient is written straight into the place of the projections.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, projections: Tensor, num_heads: int) -> Tensor:
+        batch, length, width = projections.shape
+        size = width // (3 * num_heads)
+        split = projections.view(batch, length, 3, num_heads, size).permute(2, 0, 3, 1, 4).contiguous()
+        queries, keys, values = split.view(3, batch * num_heads, length, size)
+        weights = _softmax_rows(torch.bmm(queries, keys.transpose(1, 2)).mul_(1 / math.sqrt(size)))  # (B H, N, N)
+        ctx.save_for_backward(queries, keys, values, weights)
+        ctx.num_heads = num_heads
+        heads = torch.bmm(weights, values).view(batch, num_heads, length, size)
+        return heads.transpose(1, 2).reshape(batch, length, num_heads * size)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        queries, keys, values, weights = ctx.saved_tensors
+        batch, length, dim = gradient.shape
+        size = dim // ctx.num_heads
+        heads = gradient.view(batch, length, ctx.num_heads, size).transpose(1, 2).reshape(queries.shape)
+        scores = torch.bmm(heads, values.transpose(1, 2))  # gradient of the weights
+        scores = scores.sub_((scores * weights).sum(dim=2, keepdim=True)).mul_(weights).mul_(1 / math.sqrt(size))
+        found = torch.stack(
+            [
+                torch.bmm(scores, keys),
+                torch.bmm(scores.transpose(1, 2), queries),
+                torch.bmm(weights.transpose(1, 2), heads),
+            ]
+        )
+        split = found.view(3, batch, ctx.num_heads, length, size).permute(1, 3, 0, 2, 4)
+        return split.reshape(batch, length, 3 * dim), None
+
+
+def _short_attention(projections: Tensor, num_heads: int) -> Tensor:
+    heads: Tensor = _ShortAttention.apply(projections, num_heads)  # type: ignore[no-untyped-call]
+    return heads
+
+
+def _softmax_rows(scores: Tensor) -> Tensor:
+    """Softmax over the last dimension, in place."""
+    weights = scores.sub_(scores.amax(dim=-1, keepdim=True)).exp_()
+    return weights.div_(weights.sum(dim=-1, keepdim=True))
+
+
+def _attention_weights(queries: Tensor, keys: Tensor) -> Tensor:
+    # Scaled by sqrt(s), s the size of a head. The paper prints sqrt(k), its layer index: a slip.
+    return (queries @ keys.transpose(-1, -2) / math.sqrt(queries.shape[-1])).softmax(dim=-1)
 
 
 def sinusoidal_positions(length: int, dim: int) -> Tensor:

@@ -49,14 +49,18 @@ class Layout:
         ends = np.cumsum([0, *views.widths]).tolist()
         self.columns = [slice(first, last) for first, last in itertools.pairwise(ends)]  # of each view
         self.halves = range(1, 1 + 2 * views.num_splits)
-        self.links = range(self.halves.stop, len(views.widths))  # one view, or none
+        rest = range(self.halves.stop, len(views.widths))
+        self.fine = rest[:1] if views.fine is not None else rest[:0]  # one view, or none
+        self.links = rest[len(self.fine) :]  # one view, or none
         self.directional = views.directional
         self.itself = restarts.index(1.0)
         words = views.widths[0]
         self.own, self.smoothed, self.width = slice(0, words), slice(words, 2 * words), 2 * words
         self.seen: list[Token] = []
-        for view in (*self.halves, *self.links):
-            for restart in config.objective.link_restarts if view in self.links else restarts:
+        kinds = dict.fromkeys(self.halves, restarts)
+        kinds |= dict.fromkeys(self.fine, (1.0,)) | dict.fromkeys(self.links, config.objective.link_restarts)
+        for view, at in kinds.items():
+            for restart in at:
                 place = slice(self.width, self.width + views.widths[view])
                 self.seen.append(Token(view, restarts.index(restart), place))
                 self.width = place.stop
@@ -157,9 +161,10 @@ class HiddenModel(Model):
 
     def spread(self, diffusion: Diffusion, features: FloatArray) -> Iterator[tuple[Token, slice, FloatArray]]:
         """Tokens of all nodes, some columns of a view at a time: the token, which of its columns, and the rows."""
-        for view in (*self.layout.halves, *self.layout.links):
+        for view in (*self.layout.halves, *self.layout.fine, *self.layout.links):
             tokens, place = self.layout.of(view), self.layout.columns[view]
-            if not tokens:
+            if [token.restart for token in tokens] == [self.layout.itself]:
+                yield tokens[0], slice(0, place.stop - place.start), features[:, place]
                 continue
             weights = self.step_weights[:, [token.restart for token in tokens]]
             at_once = max(1, _SPREAD_BYTES // (4 * len(tokens) * diffusion.num_nodes))

@@ -95,12 +95,9 @@ class Learner:
                 maps.append((token.place, spread))
         return Block(weight, values, maps)
 
-    def links(self, weight: float) -> list[Block]:
-        """Links as they are seen from farthest, for nodes of which no half can be hidden."""
-        tokens = [token for link in self.layout.links for token in self.layout.of(link)[-1:]]
-        return [
-            Block(weight, self.rows[t.place.start].copy(), [(t.place, self.factors[t.place.start])]) for t in tokens
-        ]
+    def seen(self, token: Token, weight: float) -> Block:
+        """A token as it is."""
+        return Block(weight, self.rows[token.place.start].copy(), [(token.place, self.factors[token.place.start])])
 
 
 def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dict[str, Any]:
@@ -118,11 +115,12 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
         Block(config.smoothed_weight * gate, np.array(smoothed), [(layout.smoothed, 1.0)]),
         Block(config.degree_weight, degrees * narrow, [(layout.degrees, np.diag(narrow))]),
     ]
+    blocks += [learner.seen(token, config.fine_weight) for view in layout.fine for token in layout.of(view)]
     if guesses:
         blocks.append(learner.predicted(guesses, "joint", config.joint_weight))
         blocks.append(learner.predicted(guesses, "stacked", config.stacked_weight))
     else:
-        blocks += learner.links(config.joint_weight)
+        blocks += [learner.seen(token, config.joint_weight) for view in layout.links for token in layout.of(view)]
     vectors = _turn(model, [block for block in blocks if block.weight > 0])
     model.mixture.copy_(torch.from_numpy(mixture))
     ones = np.ones((len(features), 1), np.float32)

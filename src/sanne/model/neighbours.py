@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -15,6 +16,8 @@ from sanne.model.objective import Objective, register_objective
 from sanne.model.safe_files import Shapes
 from sanne.seeds import numpy_stream, torch_stream
 from sanne.walks.batches import Batch
+
+_SMALLEST_SHARE = 1e-6  # of a sum of powers, that is left of it without one of them
 
 
 @register_objective
@@ -61,13 +64,10 @@ class NeighbourSoftmax(Objective):
         `walk_vectors` (R, d), `targets` (R, M), `negatives` (S,) distinct and sorted. Logits are corrected by the
         log of how often a class is expected in the sample; a negative that equals the row's target is left out.
         """
-        target_rows = F.embedding(targets, self.table, sparse=True)  # (R, M, d)
-        negative_rows = F.embedding(negatives, self.table, sparse=True)  # (S, d)
-        chosen = (target_rows * walk_vectors.unsqueeze(1)).sum(dim=2) - self._log_expected(targets, tries)  # (R, M)
-        scores = walk_vectors @ negative_rows.T - self._log_expected(negatives, tries)  # (R, S)
-        own = targets.unsqueeze(2) == negatives  # (R, M, S)
-        others = scores.unsqueeze(1).masked_fill(own, -torch.inf).logsumexp(dim=2)  # (R, M)
-        return F.softplus(others - chosen).mean()
+        corrections = (self._log_expected(targets, tries), self._log_expected(negatives, tries))
+        inputs = (walk_vectors, self.table, targets, negatives, *corrections)
+        loss: Tensor = _SampledSoftmax.apply(*inputs)  # type: ignore[no-untyped-call]
+        return loss
 
     def sample_negatives(self, position: int) -> tuple[Tensor, int]:
         """`num_negatives` distinct classes (or all, where there are no more), and the draws that took."""
@@ -126,3 +126,53 @@ def _distinct(draw: Callable[[int], IntArray], count: int) -> tuple[IntArray, in
             last = int(np.sort(first)[count - 1])
             return np.unique(values[: last + 1]), last + 1
         values = np.concatenate([values, draw(2 * count)])
+
+
+class _SampledSoftmax(torch.autograd.Function):
+    """Mean of -log(e^chosen / (e^chosen + sum of e^score over the negatives but the target itself)), in few passes.
+
+    The gradient of the table is sparse: only the rows used have one.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        walk_vectors: Tensor,
+        table: Tensor,
+        targets: Tensor,
+        negatives: Tensor,
+        target_correction: Tensor,
+        negative_correction: Tensor,
+    ) -> Tensor:
+        target_rows = table.index_select(0, targets.flatten()).view(*targets.shape, -1)  # (R, M, d)
+        negative_rows = table.index_select(0, negatives)  # (S, d)
+        chosen = (target_rows * walk_vectors.unsqueeze(1)).sum(dim=2) - target_correction  # (R, M)
+        scores = torch.addmm(-negative_correction.to(table.dtype), walk_vectors, negative_rows.T)  # (R, S)
+        top = scores.amax(dim=1, keepdim=True)
+        powers = scores.sub_(top).exp_()
+        total = powers.sum(dim=1, keepdim=True)
+        column = torch.searchsorted(negatives, targets).clamp_(max=len(negatives) - 1)
+        hit = negatives[column] == targets  # (R, M): the target stands among the negatives
+        own = powers.gather(1, column) * hit
+        rest = torch.maximum(total - own, total * _SMALLEST_SHARE)  # of a row whose whole sum is its own target
+        difference = rest.log() + top - chosen
+        # d loss / d difference, and per unit of `rest`: each negative's power counts by it, but for the target's own
+        slope = torch.sigmoid(difference) / targets.numel()
+        weight = slope / rest
+        ctx.save_for_backward(walk_vectors, target_rows, negative_rows, targets, negatives)
+        ctx.factors = powers, slope, weight.sum(dim=1, keepdim=True), column, own * weight
+        ctx.table_shape = table.shape
+        return F.softplus(difference).mean()
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        walk_vectors, target_rows, negative_rows, targets, negatives = ctx.saved_tensors
+        powers, slope, weight, column, own = ctx.factors
+        errors = (powers * (weight * gradient)).scatter_add_(1, column, -own * gradient)  # (R, S)
+        pull = -slope * gradient  # (R, M)
+        towards = torch.addmm(torch.bmm(pull.unsqueeze(1), target_rows).squeeze(1), errors, negative_rows)
+        target_part = (pull.unsqueeze(2) * walk_vectors.unsqueeze(1)).flatten(0, 1)  # (R M, d)
+        rows = torch.cat([target_part, errors.T @ walk_vectors])
+        classes = torch.cat([targets.flatten(), negatives]).unsqueeze(0)
+        table = torch.sparse_coo_tensor(classes, rows, ctx.table_shape, check_invariants=False)
+        return towards, table, None, None, None, None

@@ -28,6 +28,7 @@ from sanne.train.checkpoint import (
     possible_shapes,
     save_checkpoint,
 )
+from sanne.train.row_adam import RowAdam
 from sanne.walks.batches import Batch, WalkStream
 
 logger = logging.getLogger(__name__)
@@ -109,7 +110,7 @@ def train(
             logger.info("epoch %d of %d: loss %.4f", progress.epoch, config.train.epochs, mean_loss)
             if run.checkpoint:
                 states = [optimiser.state_dict() for optimiser in optimisers]
-                save_checkpoint(run.checkpoint, Checkpoint(progress, model.state_dict(), best, states), identity)
+                save_checkpoint(run.checkpoint, Checkpoint(progress, copy_of(model), best, states), identity)
     if out_of_patience(progress, config.train):
         logger.info("no better score for %d epochs: stopped", config.train.patience)
     if best:
@@ -177,12 +178,12 @@ def _restore(
 
 
 def make_optimisers(model: WalkModel, config: TrainConfig) -> list[torch.optim.Optimizer]:
-    """Adam for the encoder; for a node table one that updates only the rows touched."""
+    """Adam for the encoder and heads; for a node table its own Adam that updates only the rows touched."""
     optimisers: list[torch.optim.Optimizer] = [
         torch.optim.Adam(dense_parameters(model), lr=config.learning_rate, fused=True)
     ]
     if (table := model.objective.sparse_table()) is not None:
-        optimisers.append(torch.optim.SparseAdam([table], lr=config.table_learning_rate))
+        optimisers.append(RowAdam([table], lr=config.table_learning_rate))
     return optimisers
 
 

@@ -204,7 +204,7 @@ def _around(
             here = mass[now, node]
             mass[now, node] = 0.0
             count = count_visit(node, here, step_weights[step], slots, nodes, shares, count)
-            if last or here < tolerance or here < EDGE * tolerance * degrees[node]:
+            if last or here < tolerance * max(1.0, EDGE * (indptr[node + 1] - indptr[node])):
                 lost[step] += here
                 continue
             share = here / degrees[node]

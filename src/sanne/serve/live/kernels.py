@@ -271,7 +271,8 @@ def around(
             row = _row(base, overlay, guests, group, node)
             degrees[node] = row.total + 1.0
             count = count_visit(node, here, step_weights[position], slots, nodes, shares, count)
-            if last or here < tolerance or here < EDGE * tolerance * degrees[node]:
+            links = row.high - row.low + row.more_high - row.more_low
+            if last or here < tolerance * max(1.0, EDGE * links):
                 lost[position] += here
                 continue
             share = here / degrees[node]
