@@ -1,7 +1,6 @@
 """The systems that can be put in a table, by name."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import product
 from typing import Any, Protocol, Self
 
@@ -9,7 +8,6 @@ import numpy as np
 
 from sanne.config import RECIPES, Config, recipe_config
 from sanne.errors import InputError
-from sanne.features.cache import CachedFeatures
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.infer.embed import embed, embed_present
 from sanne.model.artifact import Artifact
@@ -116,12 +114,9 @@ class SanneSystem:
 
     def fit(self, graph: Graph, seed: int, features_from: Graph | None, consider: Callable[[Snapshot], None]) -> float:
         """Fit; hand over what validation may choose from."""
-        features: CachedFeatures | None = None
 
         def on_epoch(artifact: Artifact, epoch: int) -> None:
-            nonlocal features
-            features = features or CachedFeatures(artifact.feature_map)
-            consider(_snapshot(replace(artifact, feature_map=features), graph, epoch))
+            consider(_snapshot(artifact, graph, epoch))
 
         artifact = fit_model(
             graph,

@@ -23,18 +23,20 @@ def embed(
     *,
     explain: int = 0,
     progress: bool | None = None,
+    reader: GraphReader | None = None,
 ) -> Embedding:
     """Embed nodes of a graph by their ids (all nodes by default).
 
     A node's vector does not depend on which other nodes are asked for, but for what walks see of places where hardly
-    any of them goes. `explain` lists so many nodes that contributed to each vector.
+    any of them goes. `explain` lists so many nodes that contributed to each vector. `reader`, of the same artifact and
+    graph, is for those who embed nodes of one graph again and again.
     """
     chosen = _chosen(graph, nodes)
     vectors = np.empty((len(chosen), artifact.model.vector_dim), np.float32)
     uncertainty = np.empty(len(chosen), np.float32)
     explanation: list[Explanation] = []
     first = 0
-    for part in _embed_parts(artifact, graph, chosen, explain, progress):
+    for part in _embed_parts(artifact, graph, chosen, explain, progress, reader):
         rows = slice(first, first + len(part.vectors))
         vectors[rows], uncertainty[rows] = part.vectors, part.uncertainty
         explanation += part.explanation or []
@@ -59,11 +61,16 @@ def _chosen(graph: Graph, nodes: Iterable[Any] | None) -> IntArray:
 
 
 def _embed_parts(
-    artifact: Artifact, graph: Graph, chosen: IntArray, explain: int, progress: bool | None
+    artifact: Artifact,
+    graph: Graph,
+    chosen: IntArray,
+    explain: int,
+    progress: bool | None,
+    reader: GraphReader | None = None,
 ) -> Iterator[Embedding]:
     if explain < 0:
         raise InputError(f"explain is how many contributing nodes to list: 0 or more, not {explain}")
-    reader = GraphReader(artifact, graph, len(chosen))
+    reader = reader or GraphReader(artifact, graph, len(chosen))
     bar = tqdm(total=len(chosen), desc="embedding", unit="node", disable=None if progress is None else not progress)
     artifact.model.eval()
     with bar:

@@ -10,7 +10,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sanne.errors import InputError, MissingExtraError, SanneError
-from sanne.features.cache import CachedFeatures
 from sanne.files.atomic import check_target, replaced_file, replaced_folder, scratch_folder
 from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
+from sanne.infer.read import GraphReader
 from sanne.model.artifact import Artifact
 from sanne.vectors.parquet import is_marked, to_table
 
@@ -96,14 +96,14 @@ class Embedder:
     """One actor: loads the model and the graph once, then embeds batches of ids."""
 
     def __init__(self, job: Job) -> None:
-        artifact = Artifact.read(job.model)
-        self._graph = job.load()
-        self._artifact = replace(artifact, feature_map=CachedFeatures(artifact.feature_map))
+        self._reader = GraphReader(Artifact.read(job.model), job.load(), _NODES_AT_ONCE)
         self._explain = job.explain
 
     def __call__(self, batch: pa.Table) -> pa.Table:
         ids = batch["id"].to_pylist()
-        return to_table(embed(self._artifact, self._graph, ids, explain=self._explain, progress=False))
+        artifact, graph = self._reader.artifact, self._reader.graph
+        found = embed(artifact, graph, ids, explain=self._explain, progress=False, reader=self._reader)
+        return to_table(found)
 
 
 def _run(job: Job, folder: Path, count: int, workers: int, address: str | None) -> None:

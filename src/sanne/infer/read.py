@@ -22,25 +22,25 @@ class GraphReader:
     """
 
     def __init__(self, artifact: Artifact, graph: Graph, num_nodes: int) -> None:
-        self._artifact = artifact
-        self._graph = graph
+        self.artifact = artifact
+        self.graph = graph
         self._adjacency = graph.adjacency(artifact.config.walks.direction)
         self._sampler: WalkSampler | None = None
         self._diffusion: Diffusion | None = None
         self._rows: FloatArray | None = None
         self._vectors: FloatArray | None = None
         if reads_whole(num_nodes, graph) and not artifact.feature_map.rows_stay_on_disk(graph):
-            self._rows = artifact.feature_map.transform(graph)
+            self._rows = artifact.rows(graph)
             if artifact.model.reads_whole:
                 self._vectors = artifact.model.read_whole(self._adjacency, self._rows)
 
     @property
     def nodes_at_once(self) -> int:
-        return self._artifact.model.nodes_at_once
+        return self.artifact.model.nodes_at_once
 
     def read(self, nodes: IntArray, explain: int = 0) -> Reading:
         """Vectors of some nodes; with `explain`, so many nodes that each drew on."""
-        model = self._artifact.model
+        model = self.artifact.model
         if self._vectors is None:
             return model.read(_Nodes(self, nodes), explain)
         vectors = self._vectors[nodes]
@@ -49,13 +49,13 @@ class GraphReader:
 
     def rows(self, nodes: IntArray) -> FloatArray:
         """Features of some nodes."""
-        return self._artifact.feature_map.transform(self._graph, nodes) if self._rows is None else self._rows[nodes]
+        return self.artifact.rows(self.graph, nodes) if self._rows is None else self._rows[nodes]
 
     @property
     def sampler(self) -> WalkSampler:
         if self._sampler is None:
-            walks = self._artifact.config.walks
-            seed = derived_seed(self._artifact.seed, "inference")
+            walks = self.artifact.config.walks
+            seed = derived_seed(self.artifact.seed, "inference")
             self._sampler = WalkSampler(self._adjacency, walk_length=walks.walk_length, seed=seed, p=walks.p, q=walks.q)
         return self._sampler
 

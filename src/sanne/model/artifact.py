@@ -6,10 +6,11 @@ import os
 import platform
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -21,6 +22,7 @@ from sanne.errors import InputError, ModelFolderError
 from sanne.features.base import FeatureMap
 from sanne.features.choose import restore_features
 from sanne.files.atomic import check_target, read_unreplaced
+from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.model.kinds import model_kind
 from sanne.model.model import Model
 from sanne.model.safe_files import Shapes, check_shapes, digest_of, read_tensors, require_regular, tensor_shapes, under
@@ -42,6 +44,30 @@ class Artifact:
     num_nodes: int  # of the training graph
     record: dict[str, Any] = field(default_factory=dict)  # recipe, data, losses, seconds, versions: for the card
     sha256: dict[str, str] = field(default_factory=dict)  # of the files that it was read from
+    _kept: WeakKeyDictionary[Graph, FloatArray] = field(default_factory=WeakKeyDictionary, init=False, compare=False)
+
+    def rows(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
+        """Features of some nodes (all by default), (count, width).
+
+        Those of whole graphs are kept while the graph is in use, if they are costly; they are read-only then.
+        """
+        rows = self._kept.get(graph)
+        if rows is None and nodes is None:
+            return self.keep(graph, self.feature_map.transform(graph))
+        if rows is None:
+            return self.feature_map.transform(graph, nodes)
+        return rows if nodes is None else rows[nodes]
+
+    def keep(self, graph: Graph, rows: FloatArray) -> FloatArray:
+        """Keep the features of all nodes of a graph, if they are costly; returns them."""
+        if self.feature_map.costly:
+            self._kept[graph] = rows = rows.view()
+            rows.flags.writeable = False
+        return rows
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A copy keeps no features."""
+        return Artifact, tuple(getattr(self, part.name) for part in fields(self) if part.init)
 
     def write(self, folder: Path) -> None:
         """Write the files of the model into an existing folder; vectors that are already there get a checksum too."""

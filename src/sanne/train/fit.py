@@ -8,7 +8,6 @@ from typing import Any
 from sanne.config import Config
 from sanne.device import one_blas_thread
 from sanne.errors import InputError
-from sanne.features.cache import CachedFeatures
 from sanne.graph.graph import Graph
 from sanne.model.artifact import Artifact, versions
 from sanne.model.hidden import HiddenModel
@@ -36,9 +35,7 @@ def fit_model(
     """Fit the feature map and train the model on a graph.
 
     `features_from` is a larger graph whose text or features may be read to fit the feature map; the default, the
-    training graph itself, is what new nodes need. A map that reads words keeps the vectors of `graph` while that graph
-    is in use, so that its nodes can be embedded without reading their texts again. The record gets `seconds` without
-    the time that `on_epoch` takes.
+    training graph itself, is what new nodes need. The record gets `seconds` without the time that `on_epoch` takes.
     """
     if graph.num_edges == 0:
         raise InputError(
@@ -50,10 +47,8 @@ def fit_model(
         feature_map, features = kind.fit_features(graph, features_from or graph, config, seed)
     logger.info("features: %s, %d columns", feature_map.base_name, feature_map.width)
     model = kind.empty(config, feature_map, graph.num_nodes, seed, None)
-    if feature_map.costly:
-        feature_map = cached = CachedFeatures(feature_map)
-        cached.keep(graph, features)
     artifact = Artifact(config, seed, feature_map, model, graph.num_nodes, dict(record or {}))
+    artifact.keep(graph, features)
     adjacency = graph.adjacency(config.walks.direction)
     outside = 0.0
     if isinstance(model, WalkModel):

@@ -4,18 +4,21 @@ import copy
 import gc
 import pickle
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from planted import TINY, TRAINED, planted_graph
+from planted import TINY, TRAINED, planted_graph, trained_config
 from sanne.config import FeatureConfig
 from sanne.estimator import SANNE
 from sanne.features import text
-from sanne.features.cache import CachedFeatures
+from sanne.features.base import FeatureMap
 from sanne.features.choose import fit_features, fit_transform_features
 from sanne.graph.graph import Graph
+from sanne.model.artifact import Artifact
+from sanne.model.walk_model import WalkModel
 
 
 def documents(count: int = 40) -> Graph:
@@ -51,47 +54,61 @@ def test_a_fit_splits_every_text_once(features: str, objective: str, split: Coun
 def test_a_hook_after_an_epoch_does_not_split_texts_again(split: Counter[str]) -> None:
     graph = documents()
     seen: list[Any] = []
-    SANNE(settings=TRAINED | {"epochs": 2}).fit(
-        graph, on_epoch=lambda artifact, _: seen.append(artifact.feature_map.transform(graph))
-    )
+    SANNE(settings=TRAINED | {"epochs": 2}).fit(graph, on_epoch=lambda artifact, _: seen.append(artifact.rows(graph)))
     assert len(seen) == 2
     assert split == dict.fromkeys(graph.texts, 1)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("features", ["tfidf", "doc2vec", "structure"])
+def artifact_of(feature_map: FeatureMap, graph: Graph) -> Artifact:
+    config = trained_config()
+    model = WalkModel(config, width=3, num_nodes=1, seed=0)
+    return Artifact(config, 0, feature_map, model, graph.num_nodes)
+
+
+@pytest.mark.parametrize("features", ["tfidf", "doc2vec"])
 def test_vectors_of_the_fit_are_those_of_the_map_and_cannot_be_changed(features: Any) -> None:
     graph = documents()
     fitted, rows = fit_transform_features(graph, FeatureConfig(features=features, feature_dim=6, doc2vec_epochs=2), 0)
     expected = fitted.transform(graph)
     assert np.allclose(rows, expected, atol=1e-6)
-    cache = CachedFeatures(fitted)
-    cache.keep(graph, rows)
+    artifact = artifact_of(fitted, graph)
+    artifact.keep(graph, rows)
     with pytest.raises(ValueError, match="read-only"):
-        cache.transform(graph)[:] = 9.0
-    cache.transform(graph, np.array([1, 2]))[:] = 9.0  # a copy
-    assert np.array_equal(cache.transform(graph), rows)
-    assert np.array_equal(cache.transform(graph, np.array([2, 0])), rows[[2, 0]])
-    assert np.allclose(cache.transform(documents()), expected, atol=1e-6)  # another graph is read by the map
+        artifact.rows(graph)[:] = 9.0
+    artifact.rows(graph, np.array([1, 2]))[:] = 9.0  # a copy
+    assert np.array_equal(artifact.rows(graph), rows)
+    assert np.array_equal(artifact.rows(graph, np.array([2, 0])), rows[[2, 0]])
+    assert np.allclose(artifact.rows(documents()), expected, atol=1e-6)  # another graph is read by the map
 
 
-def test_vectors_are_kept_no_longer_than_their_graph() -> None:
+def test_vectors_are_kept_no_longer_than_their_graph_and_not_in_copies() -> None:
     graph = documents()
     fitted, rows = fit_transform_features(graph, FeatureConfig(feature_dim=3), 0)
-    cache = CachedFeatures(fitted)
-    cache.keep(graph, rows)
-    assert len(cache._rows) == 1
-    for twin in (copy.deepcopy(cache), pickle.loads(pickle.dumps(cache))):
-        assert (twin.name, twin.reads_text, len(twin._rows)) == ("tfidf", True, 0)
+    artifact = artifact_of(fitted, graph)
+    artifact.keep(graph, rows)
+    assert len(artifact._kept) == 1
+    other = fit_features(graph, FeatureConfig(feature_dim=2), 0)
+    for twin in (copy.deepcopy(artifact), pickle.loads(pickle.dumps(artifact)), replace(artifact, feature_map=other)):
+        assert (twin.feature_map.name, twin.num_nodes, len(twin._kept)) == ("tfidf", 40, 0)
     del graph
     gc.collect()
-    assert len(cache._rows) == 0
+    assert len(artifact._kept) == 0
 
 
-def test_a_whole_graph_is_transformed_once_and_some_nodes_of_an_unknown_one_alone() -> None:
+def test_texts_of_a_whole_graph_are_read_once_and_those_of_some_nodes_alone(split: Counter[str]) -> None:
+    graph = documents()
+    plain = fit_features(graph, FeatureConfig(feature_dim=6), seed=0)
+    artifact, chosen = artifact_of(plain, graph), np.array([3, 1])
+    split.clear()
+    np.testing.assert_allclose(artifact.rows(graph, chosen), plain.transform(graph)[chosen], atol=1e-6)
+    assert len(artifact._kept) == 0
+    split.clear()
+    assert artifact.rows(graph) is artifact.rows(graph)
+    assert split == dict.fromkeys(graph.texts, 1)  # type: ignore[arg-type]
+
+
+def test_features_that_are_cheap_are_not_kept() -> None:
     graph = planted_graph()
-    plain = fit_features(graph, FeatureConfig(features="numeric"), seed=0)
-    cache, chosen = CachedFeatures(plain), np.array([3, 1])
-    np.testing.assert_array_equal(cache.transform(graph, chosen), plain.transform(graph)[chosen])
-    assert len(cache._rows) == 0
-    assert cache.transform(graph) is cache.transform(graph)
-    np.testing.assert_array_equal(cache.transform(graph), plain.transform(graph))
+    artifact = artifact_of(fit_features(graph, FeatureConfig(features="numeric"), seed=0), graph)
+    artifact.rows(graph)[0] = 1  # the caller's
+    assert len(artifact._kept) == 0
