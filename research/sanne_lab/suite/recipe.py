@@ -37,7 +37,7 @@ class Settings:
     steps: int = 32
     trust: float = 2.0  # a token block of words counts by (its R2 / the best R2) ** trust
     link_trust: float = 0.25  # and one of links: they tell little alone, much beside words
-    predicted: float = 0.7  # weights of the blocks, each of length one in the mean square
+    joint: float = 0.7  # weights of the blocks, each of length one in the mean square
     stacked: float = 0.5
     own: float = 0.3
     smoothed: float = 1.0
@@ -51,7 +51,7 @@ class Settings:
     predictions: int = 256  # columns of the predictions that are kept
     dim: int = 512
     seed: int = 0
-    parts: tuple[str, ...] = field(default=("predicted", "stacked", "own", "smoothed", "structure"))
+    parts: tuple[str, ...] = field(default=("joint", "stacked", "own", "smoothed", "structure"))
 
 
 def embed(view: View, settings: Settings | None = None) -> Floats:
@@ -92,14 +92,14 @@ def blocks(view: View, settings: Settings, report: dict[str, Any] | None = None)
     for share, rows in zip(shares, at_restarts, strict=True):
         smooth += np.float32(share) * rows
     named = {
-        "predicted": lambda: principal(np.concatenate(joint, axis=1), view, settings.predictions),
+        "joint": lambda: principal(np.concatenate(joint, axis=1), view, settings.predictions),
         "stacked": lambda: principal(np.concatenate(stacked, axis=1), view, settings.predictions),
         "own": lambda: words,
         "smoothed": lambda: unit(smooth),
         "structure": lambda: structure(spreads),
     }
     weights = {
-        "predicted": settings.predicted,
+        "joint": settings.joint,
         "stacked": settings.stacked,
         "own": settings.own,
         "smoothed": settings.smoothed * gate,
