@@ -37,7 +37,7 @@ def draw_idea() -> Figure:
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(0, 100), ylim=(0, 50))
     axes.set_axis_off()
-    for x, heading in ((3, "1. Hide half of its words"), (37, "2. Predict them"), (73, "3. Put side by side")):
+    for x, heading in ((3.0, "1. Hide half of its words"), (37, "2. Predict them"), (73, "3. Put side by side")):
         axes.text(x, 46.5, heading, fontsize=13, color=INK, weight="bold")
     _draw_graph(axes, 3, 20.5, 25, 22, 1.0, 4)
     for row, word in enumerate(WORDS):
@@ -64,7 +64,7 @@ def draw_idea() -> Figure:
     axes.text(
         73, 4.8, "Turned to principal axes,\nthat is the vector.", fontsize=11, color=INK, va="center", linespacing=1.4
     )
-    for x in (31, 67):
+    for x in (31.0, 67.0):
         axes.annotate("", (x + 4, 27), (x, 27), arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1.8})
     return figure
 
