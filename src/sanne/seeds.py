@@ -9,6 +9,7 @@ from typing import TypeVar, cast
 
 import numba
 import numpy as np
+import numpy.typing as npt
 import torch
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -40,6 +41,17 @@ def walk_stream(seed: np.uint64, epoch: np.uint64, node: np.uint64, walk: np.uin
 def step(state: np.uint64) -> np.uint64:
     """The next state of a stream; `mix` of it gives the random bits."""
     return state + np.uint64(0x9E3779B97F4A7C15)
+
+
+@kernel
+def mixed(seed: int, count: int) -> npt.NDArray[np.uint64]:
+    """The first well-mixed numbers of a stream; saved models rely on them, so they are the same in every version."""
+    result = np.empty(count, np.uint64)
+    state = mix(np.uint64(seed))
+    for i in range(count):
+        state = step(state)
+        result[i] = mix(state)
+    return result
 
 
 # What a stream outside the walk kernels is for. The numbers are part of every result: never reuse one.

@@ -21,7 +21,7 @@ from sanne.features.svd import components
 from sanne.features.walk_profile import WalkProfile
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.sparse import multiply
-from sanne.seeds import derived_seed, numpy_stream
+from sanne.seeds import derived_seed, mixed, numpy_stream
 from sanne.vectors.normalise import unit
 
 _SIGNS = 4  # columns that a word is hashed to
@@ -43,12 +43,11 @@ class FineWords(NamedTuple):
 
     def of(self, columns: Any) -> FloatArray:
         """Rows of length one, (nodes, width)."""
-        stream = np.random.default_rng(self.seed)
         count = columns.shape[1]
-        places = stream.integers(self.width, size=(count, _SIGNS))
-        signs = stream.choice(np.array([-1, 1], np.float32), size=(count, _SIGNS))
+        bits = mixed(self.seed, count * _SIGNS)
+        places, signs = (bits >> np.uint64(1)) % np.uint64(self.width), np.where(bits & np.uint64(1), 1, -1)
         words = np.repeat(np.arange(count), _SIGNS)
-        table = sp.csr_matrix((signs.ravel(), (words, places.ravel())), (count, self.width))
+        table = sp.csr_matrix((signs.astype(np.float32), (words, places.astype(np.int64))), (count, self.width))
         return unit(np.asarray((columns @ table).toarray(), np.float32))
 
 

@@ -29,7 +29,8 @@ class GraphReader:
         self._diffusion: Diffusion | None = None
         self._rows: FloatArray | None = None
         self._vectors: FloatArray | None = None
-        if reads_whole(num_nodes, graph) and not artifact.feature_map.rows_stay_on_disk(graph):
+        whole = reads_whole(num_nodes, graph)
+        if whole and (artifact.model.reads_whole or not artifact.feature_map.rows_stay_on_disk(graph)):
             self._rows = artifact.rows(graph)
             if artifact.model.reads_whole:
                 self._vectors = artifact.model.read_whole(self._adjacency, self._rows)

@@ -181,8 +181,7 @@ def _principal_axes(rows: FloatArray, wanted: int, seed: int) -> FloatArray:
     rank = min(int(np.sum(values > 1e-9 * max(values[-1], 1e-30))), max(len(sample) - 1, 1))
     if wanted > rank:
         raise InputError(
-            f"dim ({wanted}) is larger than what this graph can fill ({rank} numbers): choose a smaller one, or 0 for "
-            "the default"
+            f"dim ({wanted}) is more than this graph can fill ({rank} numbers): leave it out, or give a smaller one"
         )
     dim = max(1, min(wanted or DEFAULT_DIM, rank))
     return definite_signs(axes[:, ::-1][:, :dim].astype(np.float32))

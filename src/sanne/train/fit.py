@@ -42,6 +42,8 @@ def fit_model(
             f"the graph has {graph.num_nodes:,} nodes but no edges (self-loops do not count): nothing to walk on"
         )
     kind = model_kind(config)  # refuses what cannot be fitted before any work is done
+    if on_epoch is not None and kind is HiddenModel:
+        raise InputError("on_epoch is for recipes that train in epochs, such as 'paper': this one does not")
     started = time.perf_counter()
     with one_blas_thread():
         feature_map, features = kind.fit_features(graph, features_from or graph, config, seed)
