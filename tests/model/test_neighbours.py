@@ -168,6 +168,6 @@ def test_every_step_draws_new_target_neighbours() -> None:
 def test_a_walk_is_read_at_its_first_position() -> None:
     model = WalkModel(tiny_config(objective="neighbours"), width=12, num_nodes=9, seed=0).eval()
     features = torch.randn(4, 5, 12)
-    assert torch.equal(model(features, torch.ones(len(features))), model.encoder(features)[:, 0])
-    shares = model.position_shares(features)
+    assert torch.equal(model(features), model.encoder(features)[:, 0])
+    shares = model.objective.position_shares(model.encoder, features)
     assert torch.equal(shares, model.encoder.attention_flow(features)[:, 0])
