@@ -29,6 +29,7 @@ TINY: dict[str, Any] = {
     "hidden_splits": 1,
     "half_dim": 8,
     "link_dim": 8,
+    "fine_dim": 0,
     "restart_steps": 8,
     "num_inference_walks": 8,
     "threads": 1,

@@ -1,84 +1,151 @@
-"""Draws the pictures of docs/model.md from a real model of Cora. Run: python docs/tools/pictures.py
-
-The model is fitted without the 1,000 test papers of the first split, which then arrive (as in `sanne demo`). Names
-(`walks smoothed ...`) draw some of the pictures only.
-"""
+"""Draws the pictures of docs/how-it-works.md. Run: python docs/tools/pictures.py [idea] [restarts] [explanation]"""
 
 import argparse
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import networkx as nx
 import numpy as np
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from sklearn.linear_model import LogisticRegression
+from matplotlib.lines import Line2D
+from matplotlib.patches import FancyBboxPatch
 
 from sanne import SANNE
+from sanne.config import DEFAULT_RECIPE, recipe_config
 from sanne.datasets.catalogue import named_classes
 from sanne.demo import Task, make_task
-from sanne.draw.plot import INK, NO_LABEL, PALETTE, PAPER, SOFT_INK, map_points
-from sanne.features.choose import fit_features
-from sanne.graph.graph import FloatArray, Graph
-from sanne.walks.diffusion import Diffusion
+from sanne.draw.plot import INK, NO_LABEL, PALETTE, PAPER, SOFT_INK
 
 OUT = Path(__file__).parents[1] / "pictures"
-RECIPE, SEED = "best", 0
-NEAR, FAR = 0.5, 0.05  # restarts that are drawn
-SHOWN_NODES = 60
-COLUMNS = (8, 16, 32, 64, 128, 256, 512)
+SEEN, HIDDEN, LINKS, FAINT = PALETTE[0], PALETTE[5], PALETTE[2], "#EEF1F4"
+WORDS = ["rye", "oven", "yeast", "crust", "flour", "loaf"]
+PARTS = [
+    ("predictions from\neverything at once", HIDDEN, 3),
+    ("predictions from\neach part, added up", HIDDEN, 3),
+    ("own words", SEEN, 2),
+    ("own words, rare\nones too", SEEN, 2),
+    ("words smoothed\nover the graph", SEEN, 3),
+    ("degree", LINKS, 1),
+]
+SHOWN = 40  # nodes in the picture of an explanation
 
 
-@dataclass(frozen=True)
-class Scene:
-    """A fitted model, the graph with its new nodes, and one of them to look at."""
+def draw_idea() -> Figure:
+    """Half of a node's words are hidden and predicted; predictions and words side by side are the vector."""
+    figure = Figure(figsize=(10, 5), facecolor=PAPER)
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.set(xlim=(0, 100), ylim=(0, 50))
+    axes.set_axis_off()
+    for x, heading in ((3, "1. Hide half of its words"), (37, "2. Predict them"), (73, "3. Put side by side")):
+        axes.text(x, 46.5, heading, fontsize=13, color=INK, weight="bold")
+    _draw_graph(axes, 3, 20.5, 25, 22, 1.0, 4)
+    for row, word in enumerate(WORDS):
+        seen = row < len(WORDS) // 2
+        _box(
+            axes, 3 + 13 * (not seen), 12.2 - 4.8 * (row % 3), 12, 3.9, word if seen else "?", SEEN if seen else HIDDEN
+        )
+    axes.text(9, 17.2, "seen", ha="center", fontsize=11, color=SEEN)
+    axes.text(22, 17.2, "hidden", ha="center", fontsize=11, color=HIDDEN)
+    axes.text(37, 43, "from the seen half, near and far:", fontsize=11, color=SEEN)
+    for place, restart in enumerate(recipe_config(DEFAULT_RECIPE).objective.restarts):
+        x, y = 37 + 9.6 * (place % 3), 31.8 - 12.5 * (place // 3)
+        _draw_graph(axes, x, y, 8.2, 7, restart)
+        axes.text(x + 4.1, y + 8.1, f"restart {restart:g}", ha="center", fontsize=9.5, color=SOFT_INK)
+    _box(axes, 37, 10.6, 27.4, 4.4, "and from its links", LINKS)
+    axes.text(37, 4.8, "Two ridge regressions. Then the other half,\nand another split of the words.",
+              fontsize=11, color=INK, va="center", linespacing=1.4)  # fmt: skip
+    top = 44.5
+    for name, colour, height in PARTS:
+        tall = 2.25 * height
+        top -= tall + 0.5
+        _box(axes, 73, top, 5, tall, "", colour)
+        axes.text(79.5, top + tall / 2, name, fontsize=11, color=INK, va="center")
+    axes.text(
+        73, 4.8, "Turned to principal axes,\nthat is the vector.", fontsize=11, color=INK, va="center", linespacing=1.4
+    )
+    for x in (31, 67):
+        axes.annotate("", (x + 4, 27), (x, 27), arrowprops={"arrowstyle": "-|>", "color": INK, "lw": 1.8})
+    return figure
 
-    task: Task
-    model: SANNE
-    newcomer: int  # index in the graph
 
-    @property
-    def graph(self) -> Graph:
-        return self.task.graph
-
-    @cached_property
-    def classes(self) -> Any:
-        assert self.graph.labels is not None
-        return named_classes("cora", self.graph.labels)
-
-    @cached_property
-    def colours(self) -> dict[str, str]:
-        return dict(zip(sorted(set(self.classes)), PALETTE, strict=False))
-
-    @cached_property
-    def new_vectors(self) -> FloatArray:
-        return self.model.transform(self.graph, self.graph.node_ids[self.task.new])
-
-    def correct(self, columns: int) -> Any:
-        """Which new nodes a classifier of the first columns gets right; it is trained on 20 labels of each class."""
-        assert self.graph.labels is not None
-        rows = {node: row for row, node in enumerate(self.model.node_ids_.tolist())}
-        train = [rows[node] for node in self.graph.node_ids[self.task.train].tolist()]
-        vectors = self.model.embedding_[train, :columns]
-        probe = LogisticRegression(C=100, max_iter=2000).fit(vectors, self.graph.labels[self.task.train])
-        return probe.predict(self.new_vectors[:, :columns]) == self.graph.labels[self.task.new]
+def _draw_graph(axes: Any, x: float, y: float, width: float, height: float, restart: float, scale: float = 1) -> None:
+    """A small graph; a node is the darker, the more often walks that restart at the first one are there."""
+    places = np.array([[0.45, 0.45], [0.1, 0.8], [0.75, 0.9], [0, 0.25], [0.85, 0.2], [0.4, 1], [1, 0.6], [0.35, 0]])
+    places = places * (width, height) + (x, y)
+    arcs = [(0, 1), (0, 2), (0, 3), (0, 4), (1, 5), (2, 5), (2, 6), (4, 6), (3, 7), (1, 3)]
+    walk = np.eye(len(places))
+    for a, b in arcs:
+        axes.plot(*places[[a, b]].T, color=NO_LABEL, lw=1 + 0.2 * scale, zorder=1)
+        walk[a, b] = walk[b, a] = 1
+    walk /= walk.sum(axis=1, keepdims=True)
+    seen = restart * np.linalg.inv(np.eye(len(places)) - (1 - restart) * walk)[0]
+    mixed = to_rgb(FAINT) + (seen / seen.max())[:, None] * (np.array(to_rgb(SEEN)) - to_rgb(FAINT))
+    sizes = np.where(np.arange(len(places)) == 0, 110, 60) * scale**0.8
+    axes.scatter(*places.T, s=sizes, color=mixed, edgecolor=SOFT_INK, lw=0.8, zorder=2)
 
 
-def main() -> None:
-    """Fit and draw."""
-    draws = (draw_walks, draw_smoothed, draw_hidden, draw_columns, draw_uncertainty, draw_explanation)
-    named = {draw.__name__.removeprefix("draw_"): draw for draw in draws}
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", choices=[*named, []])
-    asked = parser.parse_args()
+def _box(axes: Any, x: float, y: float, width: float, height: float, text: str, colour: str) -> None:
+    style, light = "round,pad=0,rounding_size=0.6", (*to_rgb(colour), 0.15)
+    axes.add_patch(FancyBboxPatch((x, y), width, height, boxstyle=style, facecolor=light, edgecolor=colour, lw=1.6))
+    axes.text(x + width / 2, y + height / 2 - 0.1, text, ha="center", va="center", fontsize=11, color=INK)
+
+
+def draw_restarts() -> Figure:
+    """How well the hidden half of Cora's words is predicted, and what the smoothed words are mixed of."""
+    figure = Figure(figsize=(9, 3.2), layout="constrained", facecolor=PAPER)
+    left, right = figure.subplots(1, 2)
+    artifact = SANNE().fit("cora").artifact_
+    restarts, chosen = artifact.config.objective.restarts, artifact.record["chosen"]
+    steps = np.arange(len(restarts))
+    left.plot(steps, chosen["hidden_r2"][: len(restarts)], color=SEEN, marker="o", lw=2)
+    right.bar(steps, chosen["mixture"], 0.6, color=SEEN)
+    titles = ("R² of the hidden half, predicted at one restart", "share of each restart in the smoothed words")
+    for axes, title in zip((left, right), titles, strict=True):
+        axes.set_xticks(steps, [f"{restart:g}" for restart in restarts])
+        axes.set_xlabel("restart (1: the node alone; small: far around it)", fontsize=10, color=INK)
+        axes.set_title(title, fontsize=11, color=INK, loc="left")
+        axes.tick_params(colors=SOFT_INK, labelsize=9)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.spines[["left", "bottom"]].set_color(NO_LABEL)
+    return figure
+
+
+def draw_explanation() -> Figure:
+    """The nodes that the vector of a new node of Cora is made of, sized by their shares."""
     task = make_task("cora")
-    model = SANNE(RECIPE, random_state=SEED).fit(task.before)
-    scene = Scene(task, model, _good_example(task))
-    OUT.mkdir(exist_ok=True)
-    for name in asked.names or named:
-        named[name](scene).savefig(OUT / f"{name}.png", dpi=130, facecolor=PAPER)
-        print(f"wrote {name}.png")
+    graph, labels = task.graph, task.graph.labels
+    assert labels is not None
+    new = _good_example(task)
+    name = graph.node_ids[new]
+    found = SANNE().fit(task.before).embed(graph, [name], explain=SHOWN)
+    assert found.explanation is not None
+    shares = dict(found.explanation[0])
+    classes = dict(zip(graph.node_ids.tolist(), named_classes("cora", labels).tolist(), strict=True))
+    colours = dict(zip(sorted({classes[node] for node in shares}), PALETTE, strict=False))
+    network = nx.Graph(nx.from_scipy_sparse_array(graph.adjacency().to_scipy()))
+    network = nx.relabel_nodes(network, dict(enumerate(graph.node_ids.tolist()))).subgraph(shares)
+    figure = Figure(figsize=(9, 4.4), layout="constrained", facecolor=PAPER)
+    left, right = figure.subplots(1, 2, width_ratios=(1.2, 1))
+    left.set_axis_off()
+    places = nx.kamada_kawai_layout(network)
+    nx.draw_networkx_edges(network, places, ax=left, edge_color=NO_LABEL)
+    nx.draw_networkx_nodes(
+        network, places, ax=left, node_size=[30 + 3000 * shares[node] for node in network],
+        node_color=[colours[classes[node]] for node in network],
+        edgecolors=[INK if node == name else PAPER for node in network], linewidths=1.5,
+    )  # fmt: skip
+    left.set_title(f"Paper {name} (dark ring), a new node", fontsize=11, color=INK, loc="left")
+    top = list(shares)[:8]
+    right.barh(range(len(top)), [shares[node] for node in top], color=[colours[classes[node]] for node in top])
+    right.set_yticks(range(len(top)), [f"{node}{' (itself)' if node == name else ''}" for node in top])
+    right.invert_yaxis()
+    right.set_title("The largest shares in its vector", fontsize=11, color=INK, loc="left")
+    right.tick_params(colors=SOFT_INK, labelsize=9)
+    right.spines[["top", "right", "left", "bottom"]].set_visible(False)
+    dots = [Line2D([], [], marker="o", ls="", color=colour, label=label) for label, colour in colours.items()]
+    figure.legend(handles=dots, loc="outside lower center", ncols=4, frameon=False, fontsize=10, labelcolor=INK)
+    return figure
 
 
 def _good_example(task: Task) -> int:
@@ -89,147 +156,17 @@ def _good_example(task: Task) -> int:
         around = graph.indices[graph.indptr[node] : graph.indptr[node + 1]]
         if 4 <= len(around) <= 6 and len(set(graph.labels[around].tolist())) > 1:
             return int(node)
-    raise AssertionError("no newcomer of this kind")
+    raise AssertionError("no new node of this kind")
 
 
-def _panels(width: float, height: float, *ratios: float) -> tuple[Figure, list[Any]]:
-    figure = Figure(figsize=(width, height), layout="constrained", facecolor=PAPER)
-    panels = figure.subplots(1, len(ratios), squeeze=False, width_ratios=ratios)[0]
-    for axes in panels:
-        axes.tick_params(colors=SOFT_INK, labelsize=8)
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
-        for side in ("left", "bottom"):
-            axes.spines[side].set_color(NO_LABEL)
-    return figure, list(panels)
-
-
-def _title(axes: Any, text: str) -> None:
-    axes.set_title(text, fontsize=10, color=INK, loc="left")
-
-
-def _legend(figure: Figure, colours: dict[str, str]) -> None:
-    from matplotlib.lines import Line2D
-
-    dots = [Line2D([], [], marker="o", ls="", color=colour, label=name) for name, colour in colours.items()]
-    figure.legend(handles=dots, loc="outside lower center", ncols=4, frameon=False, fontsize=8, labelcolor=INK)
-
-
-def _network(graph: Graph, nodes: Any) -> tuple[nx.Graph, dict[int, Any]]:
-    """Some nodes and the edges among them, with a layout."""
-    network = nx.Graph()
-    network.add_nodes_from(nodes.tolist())
-    for node in nodes.tolist():
-        row = graph.indices[graph.indptr[node] : graph.indptr[node + 1]]
-        network.add_edges_from((node, other) for other in row[np.isin(row, nodes)].tolist())
-    return network, nx.kamada_kawai_layout(network)
-
-
-def _draw_network(axes: Any, scene: Scene, network: nx.Graph, places: dict[int, Any], share: dict[int, float]) -> None:
-    """Nodes by their shares, the new node ringed."""
-    axes.set_axis_off()
-    nx.draw_networkx_edges(network, places, ax=axes, edge_color=NO_LABEL, width=0.8)
-    nx.draw_networkx_nodes(
-        network, places, list(network), ax=axes, node_size=[12 + 2600 * share.get(node, 0.0) for node in network],
-        node_color=[scene.colours[scene.classes[node]] for node in network], alpha=0.9,
-        edgecolors=[INK if node == scene.newcomer else PAPER for node in network],
-    )  # fmt: skip
-
-
-def draw_walks(scene: Scene) -> Figure:
-    """Where the walks of the new node are, with frequent restarts and with rare ones."""
-    figure, panels = _panels(9, 4.8, 1, 1)
-    config = scene.model.artifact_.config.objective
-    around = Diffusion(scene.graph.adjacency()).around(scene.newcomer, (NEAR, FAR), config.restart_steps)
-    shown = np.unique(np.append(around.nodes[np.argsort(-around.shares[:, 1])[:SHOWN_NODES]], scene.newcomer))
-    network, places = _network(scene.graph, shown)
-    for axes, restart, shares in zip(panels, (NEAR, FAR), around.shares.T, strict=True):
-        share = dict(zip(around.nodes.tolist(), (shares / shares.sum()).tolist(), strict=True))
-        _draw_network(axes, scene, network, places, share)
-        _title(axes, f"restart {restart}")
-    _legend(figure, {name: scene.colours[name] for name in sorted({scene.classes[n] for n in network})})
-    return figure
-
-
-def draw_smoothed(scene: Scene) -> Figure:
-    """Words alone, and as walks see them."""
-    figure, panels = _panels(9, 4.9, 1, 1)
-    before, config = scene.task.before, scene.model.artifact_.config
-    words = fit_features(before, config.features, SEED).transform(before)
-    smoothed = Diffusion(before.adjacency()).spread(words, (FAR,), config.objective.restart_steps)[0]
-    assert before.labels is not None
-    colours = [scene.colours[name] for name in named_classes("cora", before.labels)]
-    for axes, (name, rows) in zip(panels, (("words alone", words), ("as walks see them", smoothed)), strict=True):
-        axes.set_axis_off()
-        axes.scatter(*map_points(rows.astype(np.float64), "tsne", SEED).T, s=5, c=colours, alpha=0.8, linewidths=0)
-        _title(axes, name)
-    _legend(figure, scene.colours)
-    return figure
-
-
-def draw_hidden(scene: Scene) -> Figure:
-    """How well each token alone predicts the hidden half, and what the smoothed words are a mixture of."""
-    figure, (left, right) = _panels(8.6, 3, 1.5, 1)
-    config, chosen = scene.model.artifact_.config.objective, scene.model.artifact_.record["chosen"]
-    restarts = [str(restart) for restart in config.restarts]
-    names = [*restarts, *(str(restart) for restart in config.link_restarts)]
-    scores, count = chosen["hidden_r2"], len(restarts)
-    left.bar(range(len(names)), scores, color=[PALETTE[0]] * count + [PALETTE[5]] * (len(names) - count))
-    left.set_xticks(range(len(names)), names)
-    left.set_xlabel("restart of the other half of the words (blue) and of the links", fontsize=8, color=INK)
-    _title(left, "R² of the hidden half")
-    right.bar(range(count), chosen["mixture"], color=PALETTE[0])
-    right.set_xticks(range(count), restarts)
-    right.set_xlabel("restart", fontsize=8, color=INK)
-    _title(right, "mixture of the smoothed words")
-    return figure
-
-
-def draw_columns(scene: Scene) -> Figure:
-    """Accuracy on new nodes by the number of leading columns."""
-    figure, (axes,) = _panels(5.2, 3, 1)
-    counts = [count for count in COLUMNS if count <= scene.new_vectors.shape[1]]
-    axes.plot(counts, [100 * scene.correct(count).mean() for count in counts], color=PALETTE[0], marker="o", lw=2)
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(counts, [str(count) for count in counts])
-    axes.set_xlabel("leading columns of the vectors", fontsize=8, color=INK)
-    _title(axes, "accuracy on the 1,000 new nodes, %")
-    return figure
-
-
-def draw_uncertainty(scene: Scene) -> Figure:
-    """Uncertainty partly separates errors from correct predictions."""
-    figure, (axes,) = _panels(5.6, 3.1, 1)
-    correct, uncertainty = scene.correct(scene.new_vectors.shape[1]), scene.model.uncertainty(scene.new_vectors)
-    bins = np.linspace(uncertainty.min(), uncertainty.max(), 25)
-    axes.hist(uncertainty[correct], bins, color=PALETTE[2], alpha=0.75, density=True, label="correctly classified")
-    axes.hist(uncertainty[~correct], bins, color=PALETTE[5], alpha=0.65, density=True, label="misclassified")
-    axes.legend(frameon=False, fontsize=8, labelcolor=INK)
-    axes.set_yticks([])
-    axes.set_xlabel("uncertainty", fontsize=8, color=INK)
-    _title(axes, "the 1,000 new nodes, density per group")
-    return figure
-
-
-def draw_explanation(scene: Scene) -> Figure:
-    """The nodes that the new node's vector is based on, sized by their shares."""
-    figure, (left, right) = _panels(9, 4.6, 1.2, 1)
-    ids = scene.graph.node_ids
-    found = scene.model.embed(scene.graph, [ids[scene.newcomer]], explain=SHOWN_NODES).explanation
-    assert found is not None
-    nodes = scene.graph.nodes_of([node for node, _ in found[0]])
-    shares = [share for _, share in found[0]]
-    network, places = _network(scene.graph, nodes)
-    _draw_network(left, scene, network, places, dict(zip(nodes.tolist(), shares, strict=True)))
-    _title(left, f"paper {ids[scene.newcomer]}, a new node, and what its vector is based on")
-    top = nodes[:10].tolist()
-    right.barh(range(len(top)), shares[:10], color=[scene.colours[scene.classes[node]] for node in top])
-    names = [f"{ids[node]}{' (itself)' if node == scene.newcomer else ''}" for node in top]
-    right.set_yticks(range(len(top)), names)
-    right.invert_yaxis()
-    _title(right, "the ten largest shares")
-    _legend(figure, {name: scene.colours[name] for name in sorted({scene.classes[n] for n in network})})
-    return figure
+def main() -> None:
+    """Draw the pictures named on the command line, or all."""
+    draws = {"idea": draw_idea, "restarts": draw_restarts, "explanation": draw_explanation}
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(draws)}")
+    for name in parser.parse_args().names or draws:
+        draws[name]().savefig(OUT / f"{name}.png", dpi=130, facecolor=PAPER)
+        print(f"wrote {name}.png")
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ class ObjectiveConfig(Checked):
     # hidden
     restarts: tuple[float, ...] = within((1.0, 0.5, 0.2, 0.1, 0.02), above=0, high=1)  # 1: the node itself
     link_restarts: tuple[float, ...] = within((1.0,), above=0, high=1)  # some of `restarts`
-    restart_steps: int = within(16, 1, 1024)  # the last one takes all that is left
+    restart_steps: int = within(32, 1, 1024)  # the last one takes all that is left
     # How much each part of a vector counts: predictions from all tokens together, predictions from each kind of token
     # added up, own attributes, fine words, smoothed attributes (less where smoothing does not help predict), degrees.
     joint_weight: float = within(0.7, 0, 100)
@@ -195,7 +195,7 @@ def _owner(name: str) -> tuple[str, Any]:
 # `best`: predict what is hidden, in closed form. `fast`: fewer columns, one split, no link tokens.
 # `paper`: section 4 of the paper. What it leaves out and is added here is listed in docs/research.md.
 _BEST = Config().replace(feature_dim=256)
-_FAST = _BEST.replace(feature_dim=128, hidden_splits=1, half_dim=64, link_dim=0, fine_dim=0, restart_steps=8)
+_FAST = _BEST.replace(feature_dim=128, hidden_splits=1, half_dim=64, link_dim=0, fine_dim=0, restart_steps=16)
 _PAPER = Config().replace(
     features="doc2vec",
     walk_length=8,

@@ -16,7 +16,7 @@ from sanne.features.choose import restore_features
 from sanne.features.views import Views
 from sanne.graph.graph import Graph
 
-SMALL = FeatureConfig(feature_dim=16, hidden_splits=2, half_dim=5, link_dim=6)
+SMALL = FeatureConfig(feature_dim=16, hidden_splits=2, half_dim=5, link_dim=6, fine_dim=0)
 PLANTED = planted_graph(3, 30)
 DOCUMENTS = document_graph()
 COUNTS = replace(DOCUMENTS, texts=None, features=text.count_words(np.asarray(DOCUMENTS.texts), 1000)[1])
@@ -172,6 +172,28 @@ def test_restored_views_give_the_same_rows(kind: str) -> None:
     assert again.state()[0] == description
     assert (again.reads, again.directional, again.costly) == (views.reads, views.directional, views.costly)
     assert again.link_columns == views.link_columns
+
+
+def test_fine_words_tell_rare_words_apart_that_the_main_axes_leave_out() -> None:
+    stream = np.random.default_rng(0)
+    texts = [" ".join([f"word{stream.integers(3)}", f"rare{i // 2}"]) for i in range(90)]  # each rare word in two nodes
+    graph = replace(DOCUMENTS, texts=np.array(texts, object))
+    config = replace(SMALL, feature_dim=2, fine_dim=11)
+    views, rows = Views.fit_transform(graph, config, 0)
+    assert views.fine is not None
+    assert views.widths == [2, 5, 5, 5, 5, 11, 6]
+    parts = views_of(rows, views)
+    np.testing.assert_allclose(np.linalg.norm(parts[5], axis=1), 1, atol=1e-5)
+    twins = np.einsum("ij,ij->i", parts[5][::2], parts[5][1::2])
+    assert twins.mean() > np.mean(parts[5] @ parts[5].T) + 0.3
+    description, arrays = views.state()
+    again = restore_features("views", json.loads(json.dumps(description)), arrays)
+    np.testing.assert_allclose(again.transform(graph), rows, atol=1e-6)
+    np.testing.assert_allclose(views.transform(graph, np.array([4, 5])), rows[[4, 5]], atol=1e-5)
+    for odd in ({"width": 0}, {"width": 10**9}, {"seed": -1}, {"seed": "x"}):
+        with pytest.raises((InputError, ValueError)):
+            restore_features("views", description | {"fine": description["fine"] | odd}, arrays)
+    assert Views.fit(graph, replace(config, fine_dim=12), 0).fine is None  # too few words to be hashed
 
 
 def _with(arrays: dict[str, Any], name: str, value: Any) -> dict[str, Any]:

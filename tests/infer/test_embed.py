@@ -56,7 +56,7 @@ def test_nodes_asked_for_singly_match_those_asked_for_together(artifact: Artifac
         single = embed(artifact, BIGGER, [node_id])
         row = int(BIGGER.nodes_of([node_id])[0])
         assert single.node_ids.tolist() == [node_id]
-        np.testing.assert_allclose(single.vectors[0], together.vectors[row], atol=1e-3)
+        np.testing.assert_allclose(single.vectors[0], together.vectors[row], atol=1e-2)
         np.testing.assert_allclose(
             single.uncertainty[0], together.uncertainty[row], atol=1e-3
         )  # not numbers, if from walks
@@ -246,7 +246,7 @@ def test_mapped_features_are_gathered_and_never_computed_for_all(
     few = embed(artifact, mapped)
     assert asked
     assert not any(asked)
-    assert np.allclose(few.vectors, expected.vectors, atol=1e-3)
+    assert np.allclose(few.vectors, expected.vectors, atol=1e-2)
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="asks Linux how much memory is not a mapped file")

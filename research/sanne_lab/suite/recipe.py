@@ -1,6 +1,6 @@
 """Predict what is hidden: half of a node's words from the other half, seen through the graph, and from its links.
 
-Tokens of a node are the SVD of its visible words at several restarts and the SVD of its links at some of them. Each
+Tokens of a node are the SVD of its visible words at several restarts and the SVD of its links. Each
 half of the vocabulary is predicted twice: by one ridge regression from all tokens, and by one from each block of
 tokens, added with weights for each column. Strengths and weights are set on nodes left out. Both predictions, own
 words and smoothed words stand side by side; principal axes order the columns. No labels, no training.
@@ -32,12 +32,9 @@ class Settings:
     width: int = 128  # columns of each half's SVD
     whole_width: int = 256  # columns of the SVD of all words, for own and smoothed words
     link_width: int = 128
-    restarts: tuple[float, ...] = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02)
-    link_restarts: tuple[float, ...] = (1.0, 0.2, 0.05)
-    steps: int = 32
-    trust: float = 2.0  # a token block of words counts by (its R2 / the best R2) ** trust
-    link_trust: float = 0.25  # and one of links: they tell little alone, much beside words
-    predicted: float = 0.7  # weights of the blocks, each of length one in the mean square
+    restarts: tuple[float, ...] = (1.0, 0.5, 0.2, 0.1, 0.02)
+    steps: int = 32  # 16 are as good on the six graphs tried, but cost WordNet nearly two points
+    joint: float = 0.7  # weights of the blocks, each of length one in the mean square
     stacked: float = 0.5
     own: float = 0.3
     smoothed: float = 1.0
@@ -51,7 +48,7 @@ class Settings:
     predictions: int = 256  # columns of the predictions that are kept
     dim: int = 512
     seed: int = 0
-    parts: tuple[str, ...] = field(default=("predicted", "stacked", "own", "smoothed", "structure"))
+    parts: tuple[str, ...] = field(default=("joint", "stacked", "own", "smoothed", "structure"))
 
 
 def embed(view: View, settings: Settings | None = None) -> Floats:
@@ -65,8 +62,7 @@ def blocks(view: View, settings: Settings, report: dict[str, Any] | None = None)
     present = np.flatnonzero(view.present)
     left_out = np.random.default_rng([settings.seed, 1]).random(len(present)) < 0.2
     fitted, out = present[~left_out], present[left_out]
-    trust = np.repeat([settings.trust, settings.link_trust], [len(settings.restarts), len(settings.link_restarts)])
-    links = spreads.restarted(link_rows(view, settings), settings.link_restarts, settings.steps)
+    links = link_rows(view, settings)
     joint: list[Floats] = []
     stacked: list[Floats] = []
     curves: list[npt.NDArray[np.float64]] = []
@@ -75,7 +71,7 @@ def blocks(view: View, settings: Settings, report: dict[str, Any] | None = None)
         halves = vocabulary_halves(view, settings, number)
         tokens = [spreads.restarted(half, settings.restarts, settings.steps) for half in halves]
         for seen, target in ((0, 1), (1, 0)):
-            both, scores, gains = predict([*tokens[seen], *links], halves[target], fitted, out, trust, settings.coarse)
+            both, scores, gains = predict([*tokens[seen], links], halves[target], fitted, out, settings.coarse)
             joint.append(both[:, : both.shape[1] // 2])
             stacked.append(both[:, both.shape[1] // 2 :])
             curves.append(scores)
@@ -92,14 +88,14 @@ def blocks(view: View, settings: Settings, report: dict[str, Any] | None = None)
     for share, rows in zip(shares, at_restarts, strict=True):
         smooth += np.float32(share) * rows
     named = {
-        "predicted": lambda: principal(np.concatenate(joint, axis=1), view, settings.predictions),
+        "joint": lambda: principal(np.concatenate(joint, axis=1), view, settings.predictions),
         "stacked": lambda: principal(np.concatenate(stacked, axis=1), view, settings.predictions),
         "own": lambda: words,
         "smoothed": lambda: unit(smooth),
         "structure": lambda: structure(spreads),
     }
     weights = {
-        "predicted": settings.predicted,
+        "joint": settings.joint,
         "stacked": settings.stacked,
         "own": settings.own,
         "smoothed": settings.smoothed * gate,
@@ -206,7 +202,7 @@ class Moments:
 
 
 def predict(
-    tokens: list[Floats], targets: Floats, fitted: npt.NDArray[Any], left_out: npt.NDArray[Any], trust: Any, coarse: int
+    tokens: list[Floats], targets: Floats, fitted: npt.NDArray[Any], left_out: npt.NDArray[Any], coarse: int
 ) -> tuple[Floats, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Joint and stacked predictions for all nodes; the R2 of each token block, and what it adds to the first."""
     inside, outside = Moments(tokens, targets, fitted), Moments(tokens, targets, left_out)
@@ -215,13 +211,11 @@ def predict(
     ends = np.cumsum([0] + [token.shape[1] for token in tokens])
     places = [slice(a, b) for a, b in itertools.pairwise(ends)]
     broad_fit, broad_test = ((gram, cross[:, :coarse], squares[:coarse]) for gram, cross, squares in (fit, test))
-    scores = np.array([ridge(broad_fit, broad_test, np.r_[place], 1.0)[1] for place in places])
+    scores = np.array([ridge(broad_fit, broad_test, np.r_[place])[1] for place in places])
     beside = [np.r_[places[0], place] for place in places[1:]]
-    gains = np.array([0.0] + [ridge(broad_fit, broad_test, both, 1.0)[1] - scores[0] for both in beside])
-    shares = (np.maximum(scores, 1e-6) / max(scores.max(), 1e-6)) ** trust
-    scale = np.concatenate([np.full(place.stop - place.start, s) for place, s in zip(places, shares, strict=True)])
-    joint, _ = ridge(fit, test, np.arange(ends[-1]), scale)
-    alone = [ridge(fit, test, np.r_[place], 1.0)[0] for place in places]
+    gains = np.array([0.0] + [ridge(broad_fit, broad_test, both)[1] - scores[0] for both in beside])
+    joint, _ = ridge(fit, test, np.arange(ends[-1]))
+    alone = [ridge(fit, test, np.r_[place])[0] for place in places]
     weights = np.concatenate([joint, stack(alone, places, test)], axis=1)
     guess = np.zeros((len(targets), weights.shape[1]), np.float32)
     for token, place in zip(tokens, places, strict=True):
@@ -250,14 +244,11 @@ def stack(alone: list[Floats], places: list[slice], test: tuple[Any, Any, Any]) 
     return np.concatenate([part * shares[:, i].astype(np.float32) for i, part in enumerate(alone)])
 
 
-def ridge(
-    fit: tuple[Any, Any, Any], test: tuple[Any, Any, Any], place: npt.NDArray[np.int64], scale: Any
-) -> tuple[Floats, float]:
-    """Weights on tokens that are scaled by `scale`, the strength by R2 on the test sums, and that R2."""
-    scale = np.broadcast_to(scale, place.shape)
+def ridge(fit: tuple[Any, Any, Any], test: tuple[Any, Any, Any], place: npt.NDArray[np.int64]) -> tuple[Floats, float]:
+    """Weights on some of the tokens' columns, the strength by R2 on the test sums, and that R2."""
     square = np.ix_(place, place)
-    gram, cross = fit[0][square] * np.outer(scale, scale), fit[1][place] * scale[:, None]
-    test_gram, test_cross = test[0][square] * np.outer(scale, scale), test[1][place] * scale[:, None]
+    gram, cross = fit[0][square], fit[1][place]
+    test_gram, test_cross = test[0][square], test[1][place]
     step = float(np.trace(gram)) / len(gram) / 100 + 1e-9
     tried: dict[float, tuple[float, Any]] = {}
 
@@ -273,7 +264,7 @@ def ridge(
     best = max(STRENGTHS, key=attempt)
     best = max((best, best * 10**0.5, best / 10**0.5), key=attempt)
     score, weights = tried[best]
-    return (weights * scale[:, None]).astype(np.float32), score
+    return weights.astype(np.float32), score
 
 
 def level(rows: Floats, view: View) -> Floats:

@@ -108,22 +108,12 @@ def append(path: Path, row: dict) -> None:  # type: ignore[type-arg]
 
 
 def table(path: Path, systems: list[str] | None = None) -> str:
-    """Mean accuracy per row and system, mean ranks, and the margin over the best closed form in each row.
-
-    A row's means are over the splits that all of its systems have, so that an unfinished run does not mislead.
-    """
-    cells: dict[tuple[str, str, str], dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
-    for r in read(path):
-        cells[r["graph"], r["setting"], r["regime"]][r["system"]][r["split"]] = r["accuracy"]
-    order = list(graphs.LOADERS)
-    rows = sorted(cells, key=lambda key: (key[1] != "present", order.index(key[0]), key[2]))
-    names = systems or list(dict.fromkeys(name for row in rows for name in cells[row]))
+    """Mean accuracy per row and system, mean ranks, and the margin over the best closed form in each row."""
+    rows = row_means(path, systems)
+    names = systems or list(dict.fromkeys(name for means in rows.values() for name in means))
     lines = ["| row | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
     ranks, margins = defaultdict(list), defaultdict(list)
-    for row in rows:
-        scores = {name: cells[row][name] for name in names if name in cells[row]}
-        shared = set.intersection(*(set(by_split) for by_split in scores.values())) if scores else set()
-        means = {name: float(np.mean([by_split[i] for i in shared])) for name, by_split in scores.items() if shared}
+    for row, means in rows.items():
         best = max((means[n] for n in CLOSED_FORMS if n in means), default=np.nan)
         for name, value in means.items():
             ranks[name].append(1 + sum(other > value + 1e-9 for other in means.values()))
@@ -138,6 +128,24 @@ def table(path: Path, systems: list[str] | None = None) -> str:
     ):
         lines.append(f"| {label} | " + " | ".join(f"{how(values[n]):.2f}" if values[n] else "" for n in names) + " |")
     return "\n".join(lines)
+
+
+def row_means(path: Path, systems: list[str] | None = None) -> dict[tuple[str, str, str], dict[str, float]]:
+    """Mean accuracy by (graph, setting, regime) and system.
+
+    A row's means are over the splits that all of its systems have, so that an unfinished run does not mislead.
+    """
+    cells: dict[tuple[str, str, str], dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+    for r in read(path):
+        if systems is None or r["system"] in systems:
+            cells[r["graph"], r["setting"], r["regime"]][r["system"]][r["split"]] = r["accuracy"]
+    order = list(graphs.LOADERS)
+    result = {}
+    for row in sorted(cells, key=lambda key: (key[1] != "present", order.index(key[0]), key[2])):
+        shared = set.intersection(*(set(by_split) for by_split in cells[row].values()))
+        if shared:
+            result[row] = {n: float(np.mean([by_split[i] for i in shared])) for n, by_split in cells[row].items()}
+    return result
 
 
 def main() -> None:

@@ -163,8 +163,11 @@ class HiddenModel(Model):
         """Tokens of all nodes, some columns of a view at a time: the token, which of its columns, and the rows."""
         for view in (*self.layout.halves, *self.layout.fine, *self.layout.links):
             tokens, place = self.layout.of(view), self.layout.columns[view]
-            if [token.restart for token in tokens] == [self.layout.itself]:
-                yield tokens[0], slice(0, place.stop - place.start), features[:, place]
+            if {token.restart for token in tokens} <= {self.layout.itself}:  # nothing to spread
+                for token in tokens:
+                    yield token, slice(0, place.stop - place.start), features[:, place]
+                continue
+            if not tokens:
                 continue
             weights = self.step_weights[:, [token.restart for token in tokens]]
             at_once = max(1, _SPREAD_BYTES // (4 * len(tokens) * diffusion.num_nodes))

@@ -18,7 +18,13 @@ from sanne.graph.sparse import in_parts
 from sanne.seeds import kernel
 
 TOLERANCE = 1e-4  # walks of a few nodes are not followed to where less than this share of them goes
+_LARGE = 20_000  # nodes
 EDGE = 0.1  # nor through a node from where each link would take less than this share of that
+
+
+def tolerance_for(num_nodes: int) -> float:
+    """How small a share of walks is not followed: none to speak of in a small graph, where all are cheap to follow."""
+    return TOLERANCE * min(1.0, num_nodes / _LARGE)
 
 
 def step_weights(restarts: Sequence[float], steps: int) -> npt.NDArray[np.float32]:
@@ -83,8 +89,9 @@ class Diffusion:
         seen: FloatArray = ((self.degrees**0.5) @ rows / self.degrees.sum()).astype(np.float32)
         return seen
 
-    def around(self, node: int, restarts: Sequence[float], steps: int, tolerance: float = TOLERANCE) -> Surroundings:
+    def around(self, node: int, restarts: Sequence[float], steps: int, tolerance: float | None = None) -> Surroundings:
         """Where the walks of one node go."""
+        tolerance = tolerance_for(self.num_nodes) if tolerance is None else tolerance
         walks = Walked(self.num_nodes, restarts, steps, tolerance)
         arcs = (self._indptr, self._indices, self._weights, self.degrees)
         count = _around(*arcs, node, np.float64(tolerance), *walks.arrays)

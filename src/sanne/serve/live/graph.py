@@ -9,7 +9,7 @@ from sanne.config import WalkConfig
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.serve.live.kernels import GuestArcs, around, first_order, second_order
 from sanne.serve.live.rows import Growing, LiveRows
-from sanne.walks.diffusion import TOLERANCE, Surroundings, Walked
+from sanne.walks.diffusion import Surroundings, Walked, tolerance_for
 
 Links = Mapping[tuple[int, int], float]  # (from, to) -> weight
 
@@ -178,10 +178,11 @@ class LiveGraph:
         most = max(
             self.num_slots, start + 1, int(guests.indices.max(initial=0)) + 1, int(guests.nodes.max(initial=0)) + 1
         )
-        walked = Walked(most, restarts, steps, TOLERANCE)
+        tolerance = tolerance_for(self.num_slots)
+        walked = Walked(most, restarts, steps, tolerance)
         degrees = np.zeros(most)
         base, overlay = self._walked.base_arcs, self._walked.overlay()
-        count = around(base, overlay, guests, group, start, TOLERANCE, *walked.arrays, degrees)
+        count = around(base, overlay, guests, group, start, tolerance, *walked.arrays, degrees)
         return walked.surroundings(count, degrees[walked.nodes[:count]], float(degrees[start]))
 
     @property
