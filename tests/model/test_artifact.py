@@ -150,7 +150,10 @@ DAMAGE: dict[str, Callable[[Path], Any]] = {
     "a setting out of range": edit_header(lambda h: h["settings"]["walks"].update(walk_length=0)),
     "an infinite setting": edit_header(lambda h: h["settings"]["train"].update(epochs=float("inf"))),
     "another width": edit_header(
-        lambda h: (h["settings"]["model"].update(encoder_dim=32), h["settings"]["objective"].update(link_restarts=[1, 0.5]))
+        lambda h: (
+            h["settings"]["model"].update(encoder_dim=32),
+            h["settings"]["objective"].update(link_restarts=[1, 0.5]),
+        )
     ),
     "another depth": edit_header(
         lambda h: (h["settings"]["model"].update(num_layers=2), h["settings"]["objective"].update(link_restarts=[]))
