@@ -8,7 +8,6 @@ import scipy.stats
 
 from planted import planted_graph
 from sanne.graph.graph import Graph
-from sanne.walks import sample
 from sanne.walks.sample import WalkSampler
 
 
@@ -72,21 +71,6 @@ def test_a_walk_of_length_one_is_its_start() -> None:
     graph = planted_graph()
     nodes = np.arange(graph.num_nodes)
     assert np.array_equal(WalkSampler(graph.adjacency(), walk_length=1, seed=0).walks(nodes, 0, 0), nodes[:, None])
-
-
-@pytest.mark.parametrize("threads", [2, 3])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_walks_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch, threads: int, weighted: bool) -> None:
-    adjacency = star(50, np.arange(1.0, 51.0) if weighted else None).adjacency()
-    nodes = np.arange(51)
-    alone = WalkSampler(adjacency, walk_length=7, seed=5).walks_of_each(nodes, 9)
-    pools = []
-    real_pool = sample.ThreadPoolExecutor
-    monkeypatch.setattr(sample, "_STEPS_PER_THREAD", 1)
-    monkeypatch.setattr(sample, "ThreadPoolExecutor", lambda count: pools.append(count) or real_pool(count))
-    together = WalkSampler(adjacency, walk_length=7, seed=5, threads=threads).walks_of_each(nodes, 9)
-    assert pools == [threads]
-    assert np.array_equal(alone, together)
 
 
 def test_walks_do_not_depend_on_batches_or_order() -> None:

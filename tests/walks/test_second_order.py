@@ -7,7 +7,6 @@ import scipy.stats
 from planted import planted_graph, tiny_config
 from sanne.errors import InputError
 from sanne.graph.graph import Adjacency, Graph
-from sanne.walks import sample
 from sanne.walks.batches import WalkStream
 from sanne.walks.sample import WalkSampler
 from slow_walks import bias, row_of, slow_biased_walk, with_weights
@@ -79,15 +78,10 @@ def test_steps_have_the_exact_probabilities(kind: str, p: float, q: float) -> No
 
 
 @pytest.mark.parametrize("kind", ["plain", "weighted"])
-def test_walks_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    def walks(threads: int) -> np.ndarray:
-        return WalkSampler(graph_of(kind), walk_length=8, seed=5, threads=threads, p=0.5, q=2).walks_of_each(
-            np.arange(62), 9
-        )
-
-    alone = walks(1)
-    monkeypatch.setattr(sample, "_STEPS_PER_THREAD", 1)
-    assert np.array_equal(alone, walks(2))
+def test_walks_do_not_depend_on_what_else_is_drawn(kind: str) -> None:
+    sampler = WalkSampler(graph_of(kind), walk_length=8, seed=5, p=0.5, q=2)
+    together = sampler.walks_of_each(np.arange(62), 9).reshape(62, 9, 8)
+    assert np.array_equal(sampler.walks_of_each(np.arange(40, 62), 9).reshape(22, 9, 8), together[40:])
 
 
 def test_one_and_one_is_the_first_order_walk() -> None:

@@ -4,6 +4,7 @@ import contextlib
 import statistics
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sanne.graph.graph import Adjacency, Graph, IntArray
-from sanne.walks.sample import WalkSampler
+from sanne.walks.sample import Walks, WalkSampler
 from sanne_lab.bench.machine import describe_machine, describe_versions
 from sanne_lab.bench.plain import networkx_graph, networkx_walks, plain_walks, steps_are_arcs
 from sanne_lab.bench.rivals import PecanPy
@@ -114,8 +115,8 @@ def _row(engine: Engine, steps: int, timings: list[Timing]) -> dict[str, Any]:
 
 def _sanne(adjacency: Adjacency, starts: IntArray, threads: int, task: WalkTask) -> list[Engine]:
     def engine(order: int, threads: int) -> Engine:
-        sampler = _sampler(adjacency, order, threads, task)
-        return Engine("sanne", order, threads, lambda n: _timed(lambda: sampler.walks(starts[:n], 0, np.arange(n))))
+        sampler = _sampler(adjacency, order, task)
+        return Engine("sanne", order, threads, lambda n: _timed(lambda: _walks(sampler, starts[:n], threads)))
 
     return [engine(order, count) for order in (1, 2) for count in sorted({1, threads})]
 
@@ -150,19 +151,25 @@ def _pecanpy(process: PecanPy, threads: int, task: WalkTask) -> list[Engine]:
 def _checks(adjacency: Adjacency, starts: IntArray, threads: int, task: WalkTask) -> dict[str, bool]:
     """That the walks just timed are walks, and the same for any number of threads."""
     starts = starts[:_COMPARED_WALKS]
-    numbers = np.arange(len(starts))
     edges, same = True, True
     for order in (1, 2):
-        alone = _sampler(adjacency, order, 1, task).walks(starts, 0, numbers)
-        together = _sampler(adjacency, order, max(2, threads), task).walks(starts, 0, numbers)
+        sampler = _sampler(adjacency, order, task)
+        alone, together = (_walks(sampler, starts, count) for count in (1, max(2, threads)))
         same = same and np.array_equal(alone, together)
         edges = edges and steps_are_arcs(adjacency, alone[:_CHECKED_WALKS])
     return {"every_step_is_an_edge": edges, "same_walks_for_any_threads": same}
 
 
-def _sampler(adjacency: Adjacency, order: int, threads: int, task: WalkTask) -> WalkSampler:
+def _walks(sampler: WalkSampler, starts: IntArray, threads: int) -> Walks:
+    """A walk from each start, in as many parts as there are threads."""
+    first, numbers = (np.array_split(array, threads) for array in (starts, np.arange(len(starts))))
+    with ThreadPoolExecutor(threads) as pool:
+        return np.concatenate(list(pool.map(sampler.walks, first, [0] * threads, numbers)))
+
+
+def _sampler(adjacency: Adjacency, order: int, task: WalkTask) -> WalkSampler:
     p, q = (1.0, 1.0) if order == 1 else (task.p, task.q)
-    return WalkSampler(adjacency, walk_length=task.walk_length, seed=task.seed, threads=threads, p=p, q=q)
+    return WalkSampler(adjacency, walk_length=task.walk_length, seed=task.seed, p=p, q=q)
 
 
 def _timed(work: Callable[[], object]) -> Timing:

@@ -104,31 +104,6 @@ class EncoderLayer(nn.Module):
         return hidden
 
 
-class _FeedForward(nn.Sequential):
-    """W2 ReLU(W1 y + b1) + b2, as the sequence that it is, but with a gradient that makes no copies."""
-
-    def forward(self, hidden: Tensor) -> Tensor:
-        first, _, second = self
-        inputs = (hidden.flatten(0, 1), first.weight, first.bias, second.weight, second.bias)
-        found: Tensor = _TwoLayers.apply(*inputs)  # type: ignore[no-untyped-call]
-        return found.view(hidden.shape)
-
-
-class _TwoLayers(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor, w1: Tensor, b1: Tensor, w2: Tensor, b2: Tensor) -> Tensor:
-        inner = torch.addmm(b1, rows, w1.T).relu_()
-        ctx.save_for_backward(rows, inner, w1, w2)
-        return torch.addmm(b2, inner, w2.T)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, ...]:
-        rows, inner, w1, w2 = ctx.saved_tensors
-        # ReLU's own gradient; a product with (inner > 0) would take eight times as long
-        errors = torch.ops.aten.threshold_backward(gradient @ w2, inner, 0)
-        return errors @ w1, errors.T @ rows, errors.sum(0), gradient.T @ inner, gradient.sum(0)
-
-
 class SelfAttention(nn.Module):
     """Multi-head attention along the walk, all heads in one projection."""
 

@@ -110,7 +110,7 @@ def train(
             logger.info("epoch %d of %d: loss %.4f", progress.epoch, config.train.epochs, mean_loss)
             if run.checkpoint:
                 states = [optimiser.state_dict() for optimiser in optimisers]
-                save_checkpoint(run.checkpoint, Checkpoint(progress, copy_of(model), best, states), identity)
+                save_checkpoint(run.checkpoint, Checkpoint(progress, model.state_dict(), best, states), identity)
     if out_of_patience(progress, config.train):
         logger.info("no better score for %d epochs: stopped", config.train.patience)
     if best:

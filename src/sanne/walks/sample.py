@@ -1,7 +1,4 @@
-"""Walks and neighbour samples over an adjacency: arrays in, arrays out, the same for any number of threads."""
-
-import itertools
-from concurrent.futures import ThreadPoolExecutor
+"""Walks and neighbour samples over an adjacency: arrays in, arrays out, the same in any number of parts."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +7,6 @@ from sanne.graph.graph import Adjacency, IntArray
 from sanne.walks import kernels, second_order
 
 Walks = npt.NDArray[np.int32]
-
-_STEPS_PER_THREAD = 2_000_000  # below this a second thread costs more than it gives
 
 
 class WalkSampler:
@@ -26,13 +21,11 @@ class WalkSampler:
         *,
         walk_length: int,
         seed: int,
-        threads: int = 1,
         p: float = 1.0,
         q: float = 1.0,
     ) -> None:
         self.walk_length = walk_length
         self.seed = np.uint64(seed)
-        self.threads = threads
         self.p = float(p)
         self.q = float(q)
         self._arcs = _arcs_of(adjacency)
@@ -42,21 +35,10 @@ class WalkSampler:
         count = len(starts)
         start, epoch, number = (_one_each(values, count) for values in (starts, epochs, numbers))
         walks = np.empty((count, self.walk_length), np.int32)
-
-        def fill(part: slice) -> None:
-            block = (start[part], epoch[part], number[part], self.seed, walks[part])
-            if self.p == 1 and self.q == 1:
-                kernels.first_order(self._arcs, *block)
-            else:
-                second_order.second_order(self._arcs, self.p, self.q, *block)
-
-        parts = min(self.threads, max(1, walks.size // _STEPS_PER_THREAD))
-        if parts == 1:
-            fill(slice(0, count))
+        if self.p == 1 and self.q == 1:
+            kernels.first_order(self._arcs, start, epoch, number, self.seed, walks)
         else:
-            edges = np.linspace(0, count, parts + 1).astype(int)
-            with ThreadPoolExecutor(parts) as pool:
-                list(pool.map(fill, [slice(a, b) for a, b in itertools.pairwise(edges)]))
+            second_order.second_order(self._arcs, self.p, self.q, start, epoch, number, self.seed, walks)
         return walks
 
     def walks_of_each(self, nodes: IntArray, num_walks: int) -> Walks:
