@@ -45,7 +45,7 @@ def test_a_graph_fills_512_numbers_at_most_by_default() -> None:
 
 
 def test_a_size_larger_than_the_graph_fills_is_refused() -> None:
-    with pytest.raises(InputError, match=r"dim \(640\) is larger than what this graph can fill \(\d+ numbers\)"):
+    with pytest.raises(InputError, match=r"dim \(640\) is more than this graph can fill \(\d+ numbers\)"):
         fitted(dim=640)
 
 

@@ -85,7 +85,7 @@ def test_the_source_archive_can_be_built_and_tested(archives: tuple[Path, Path])
         names = {str(PurePosixPath(*PurePosixPath(name).parts[1:])) for name in archive.getnames()}
     expected = {"pyproject.toml", "constraints.txt", "LICENSE", "Makefile", "CHANGELOG.md", "src/sanne/py.typed"}
     expected |= {"research/pyproject.toml", "research/sanne_lab/py.typed"}
-    assert expected | {"tests/planted.py", "tests/train/worker.py", "examples/own_csv.py"} <= names
+    assert expected | {"tests/planted.py", "tests/browser.py", "examples/own_csv.py"} <= names
     assert not [name for name in names if name.endswith(".pyc")]
 
 

@@ -116,7 +116,7 @@ def test_the_first_columns_of_a_large_vector_are_a_smaller_one(graph: Graph) -> 
 
 
 def test_a_size_that_the_graph_cannot_fill_is_refused() -> None:
-    with pytest.raises(InputError, match=r"dim \(600\) is larger than what this graph can fill \(\d+ numbers\)"):
+    with pytest.raises(InputError, match=r"dim \(600\) is more than this graph can fill \(\d+ numbers\)"):
         fitted(GRAPH, dim=600)
 
 
