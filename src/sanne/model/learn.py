@@ -22,8 +22,8 @@ DEFAULT_DIM = 512
 FITTED = 100_000  # nodes that regressions and axes are fitted on, at most
 _LEFT_OUT = 0.2  # share of them that strengths and weights are chosen on
 _COARSE = 16  # leading columns of a hidden half, by which tokens and restarts are judged
-_FARTHEST = 0.2  # smoothed words mix restarts up to this one ...
-_SHARP, _GAIN_SHARP = 16.0, 4.0  # ... by their R2, and by what they add to a node's own words, to these powers
+_FAR, _SMOOTHING = 0.1, 0.2  # smoothed words mix restarts up to the first; up to the second they tell whether to smooth
+_SHARP, _GAIN_SHARP = 16.0, 4.0  # they count by their R2, and by what they add to a node's own words, to these powers
 _GATE, _FAINT = 8.0, 0.05  # smoothed words count less where R2 is better without them, or is below this at all
 _AXES = 20_000  # nodes that the principal axes are of, at most
 _CLUSTERED = 10_000  # nodes that are clustered, at most
@@ -137,14 +137,14 @@ def choose_smoothing(guesses: list[Prediction], restarts: Any) -> tuple[FloatArr
 
     By how well each restart predicts hidden words. Without a hidden half nothing tells: all the far ones alike.
     """
-    far = restarts <= max(_FARTHEST, float(restarts.min()))
+    far, smooth = (restarts <= max(limit, float(restarts.min())) for limit in (_FAR, _SMOOTHING))
     if not guesses:
         return (far / far.sum()).astype(np.float32), 1.0
     curve = np.maximum(np.mean([guess.scores for guess in guesses], axis=0)[: len(restarts)], 1e-6)
     gain = np.maximum(np.mean([guess.gains for guess in guesses], axis=0)[: len(restarts)], 1e-6)
     by_score = np.where(far, (curve / curve[far].max()) ** _SHARP, 0)
     by_gain = np.where(far, (gain / gain[far].max()) ** _GAIN_SHARP, 0)
-    gate = (curve[far].max() / curve.max()) ** _GATE * min(1.0, curve.max() / _FAINT)
+    gate = (curve[smooth].max() / curve.max()) ** _GATE * min(1.0, curve.max() / _FAINT)
     return ((by_score / by_score.sum() + by_gain / by_gain.sum()) / 2).astype(np.float32), float(gate)
 
 
