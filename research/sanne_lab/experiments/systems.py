@@ -122,7 +122,7 @@ class SanneSystem:
             graph,
             self._config,
             seed,
-            on_epoch=on_epoch,
+            on_epoch=on_epoch if is_trained(self._config) else None,
             features_from=features_from,
             run=Run(progress=self._progress),
         )
