@@ -1,11 +1,9 @@
 """The classifier of experiments does not mind the scale of vectors, and chooses C on validation."""
 
-from typing import Any
-
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
+from blobs import blobs, exact, ranges
 from sanne.errors import InputError
 from sanne_lab.evaluate.node_classification import (
     C_GRID,
@@ -13,26 +11,6 @@ from sanne_lab.evaluate.node_classification import (
     predict_arrays,
     score_split,
 )
-
-Arrays = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
-
-
-def blobs(num: int = 600, dim: int = 32, classes: int = 5, noise: float = 1.3, seed: int = 0) -> Arrays:
-    random = np.random.default_rng(seed)
-    labels = random.integers(classes, size=num)
-    centres = random.normal(size=(classes, dim))
-    scales = np.exp(0.5 * random.normal(size=dim))  # far from round, as real vectors are
-    vectors = (centres[labels] + noise * 3 * random.normal(size=(num, dim))) * scales + 2
-    return vectors.astype(np.float32), labels
-
-
-def exact(C: float) -> LogisticRegression:
-    return LogisticRegression(C=C, solver="newton-cholesky", tol=1e-8)
-
-
-def ranges(*sizes: int) -> list[np.ndarray[Any, Any]]:
-    ends = np.cumsum(sizes)
-    return [np.arange(end - size, end) for end, size in zip(ends, sizes, strict=True)]
 
 
 def test_c_is_the_best_on_validation_and_test_is_read_at_it() -> None:

@@ -4,6 +4,7 @@ What a node has (words, or columns of numbers) is split at random into two halve
 half can be hidden and predicted from the other. This is done for several random splits.
 """
 
+import functools
 import itertools
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -43,12 +44,19 @@ class FineWords(NamedTuple):
 
     def of(self, columns: Any) -> FloatArray:
         """Rows of length one, (nodes, width)."""
-        count = columns.shape[1]
-        bits = mixed(self.seed, count * _SIGNS)
-        places, signs = (bits >> np.uint64(1)) % np.uint64(self.width), np.where(bits & np.uint64(1), 1, -1)
-        words = np.repeat(np.arange(count), _SIGNS)
-        table = sp.csr_matrix((signs.astype(np.float32), (words, places.astype(np.int64))), (count, self.width))
-        return unit(np.asarray((columns @ table).toarray(), np.float32))
+        return unit(np.asarray((columns @ _hash_table(self, columns.shape[1])).toarray(), np.float32))
+
+
+@functools.lru_cache(maxsize=4)  # a server hashes the words of one node at a time, always by the same table
+def _hash_table(fine: FineWords, count: int) -> Any:
+    """Signs (words, width), a few for each of `count` words."""
+    bits = mixed(fine.seed, count * _SIGNS)
+    places, signs = (bits >> np.uint64(1)) % np.uint64(fine.width), np.where(bits & np.uint64(1), 1, -1)
+    words = np.repeat(np.arange(count), _SIGNS)
+    table = sp.csr_matrix((signs.astype(np.float32), (words, places.astype(np.int64))), (count, fine.width))
+    for array in (table.data, table.indices, table.indptr):
+        array.flags.writeable = False
+    return table
 
 
 @register_features
