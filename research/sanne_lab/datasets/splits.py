@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from sanne.datasets.catalogue import find_dataset, load_dataset
-from sanne.datasets.fetch import data_folder
 from sanne.errors import DatasetError
 from sanne.evaluate.splits import Splits, seeded_splits
+from sanne_lab.datasets.fetch import data_folder
 from sanne_lab.datasets.npz import load_arrays
 
 

@@ -15,7 +15,6 @@ import numpy.typing as npt
 
 from sanne.config import FeatureConfig
 from sanne.datasets.catalogue import load_dataset
-from sanne.datasets.fetch import data_folder
 from sanne.errors import DatasetError, InputError
 from sanne.evaluate.splits import Splits
 from sanne.features.doc2vec import Doc2VecMap
@@ -25,6 +24,7 @@ from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.split import hide_nodes
 from sanne.seeds import derived_seed
 from sanne.walks.sample import Walks, WalkSampler
+from sanne_lab.datasets.fetch import data_folder
 from sanne_lab.datasets.npz import load_arrays
 from sanne_lab.datasets.splits import load_splits
 from sanne_lab.paper.grid import FIXED, Candidate, Cell

