@@ -74,6 +74,11 @@ def load_graph(
 
     >>> load_graph("edges.csv", node_table="nodes.parquet", text="abstract")
     """
+    known = dataset_names()
+    if isinstance(source, Path) or (isinstance(source, str) and source not in known):
+        source = _path(str(source), known)
+        if source.is_dir():
+            source, node_table = _tables_in(source, node_table)
     options = {
         "node_table": node_table,
         "text": text,
@@ -82,12 +87,13 @@ def load_graph(
         "directed": directed,
         "weight": weight,
     }
-    known = dataset_names()
-    if isinstance(source, Path) or (isinstance(source, str) and source not in known):
-        source = _path(str(source))
     for reader in READERS:
         if reader.accepts(source):
             return _read(reader, source, options)
+    if isinstance(source, Path):
+        raise InputError(
+            f"{source}: expected edges.csv (or .tsv, .parquet) and perhaps nodes.*, or a graph folder (graph.json)"
+        )
     if node_table is not None:
         return _read(_TABLES, source, options)
     raise InputError(
@@ -97,15 +103,35 @@ def load_graph(
     )
 
 
-def _path(source: str) -> Path:
+def _path(source: str, known: list[str]) -> Path:
+    """The path of something that exists; else an error that guesses what was meant."""
     path = Path(source).expanduser()
     try:
-        there = bool(source) and path.exists()
+        if source and path.exists():
+            return path
     except OSError:  # a name that no file can have
-        there = False
-    if not there:
-        raise InputError(_not_found(source))
-    return path
+        pass
+    if source.lower() in BENCHMARKS and source.lower() not in known:
+        raise InputError(f"the dataset {source!r} is {WHERE}")
+    close = difflib.get_close_matches(source.lower(), known, n=1)
+    if not close and path.parent.is_dir():
+        siblings = difflib.get_close_matches(path.name, [other.name for other in path.parent.iterdir()], n=1)
+        close = [str(path.with_name(name)) for name in siblings]
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise InputError(f"{source!r} is neither a file or folder nor a dataset ({', '.join(known)}).{hint}")
+
+
+def _tables_in(folder: Path, node_table: Any) -> tuple[Path, Any]:
+    """The edge and node tables of a folder, whatever their endings; the folder itself if it has no edge table."""
+    found = []
+    for stem in ("edges", "nodes"):
+        paths = sorted(path for path in folder.glob(f"{stem}.*") if path.suffix.lower() in (*DELIMITED, *PARQUET))
+        if len(paths) > 1:
+            names = " and ".join(path.name for path in paths)
+            raise InputError(f"{folder} holds {names}: keep one, or name the file to read")
+        found.append(paths[0] if paths else None)
+    edges, nodes = found
+    return (folder, node_table) if edges is None else (edges, nodes if node_table is None else node_table)
 
 
 def _read(reader: Reader, source: Any, options: dict[str, Any]) -> Graph:
@@ -115,49 +141,41 @@ def _read(reader: Reader, source: Any, options: dict[str, Any]) -> Graph:
     for option, value in options.items():
         if option not in (*reader.takes, "text", "features") and value is not None and value is not False:
             raise InputError(f"{option}= does not apply to {name}: leave it out")
+    text, features = options["text"], options["features"]
+    if "label" in reader.takes:  # it has columns, which text and features may name
+        if isinstance(text, str) or options["node_table"] is not None:
+            text = None
+        else:
+            options = options | {"text": None}
+        if _are_names(features):
+            features = None
+        else:
+            options = options | {"features": None if options["node_table"] is None else []}
+    elif "text" in reader.takes:
+        text = features = None
     graph = reader.read(source, **{option: options[option] for option in reader.takes})
-    return graph if "text" in reader.takes else _with_node_data(graph, options["text"], options["features"], name)
+    if isinstance(text, str) or (features is not None and _are_names(features)):
+        raise InputError(f"{name} has no node table whose columns text= or features= could name")
+    if text is not None:
+        graph = replace(graph, texts=as_texts(text, graph.node_ids))
+    if features is not None:
+        graph = replace(graph, features=as_features(features, graph.node_ids))
+    return graph
 
 
 def _can_be_an_edge_table(source: Any) -> bool:
     return source.suffix.lower() in EDGE_LISTS if isinstance(source, Path) else not isinstance(source, str)
 
 
-def _read_tables(
-    source: Any, node_table: Any, text: Any, features: Any, label: str | None, directed: bool, weight: Any
-) -> Graph:
-    if isinstance(source, np.ndarray):
-        source = edge_table(source)
-    matrix = features if not _is_names(features) else None
-    documents = text if node_table is None and not isinstance(text, str) else None
-    graph = read_tables(
-        source,
-        node_table,
-        text=None if documents is not None else text,
-        features=features if matrix is None else ([] if node_table is not None else None),
-        label=label,
-        weight=weight,
-        directed=directed,
-    )
-    return _with_node_data(graph, documents, matrix, "the edge table")
+def _are_names(features: Any) -> bool:
+    """Whether `features` names columns (or is not given) rather than being a matrix."""
+    if features is None or isinstance(features, str):
+        return True
+    return isinstance(features, Sequence) and all(isinstance(name, str) for name in features)
 
 
-def _read_table_folder(folder: Path, node_table: Any, **options: Any) -> Graph:
-    edges = _only(folder, "edges")
-    if edges is None:
-        raise InputError(
-            f"{folder}: expected edges.csv (or .tsv, .parquet) and perhaps nodes.*, or a graph folder (graph.json)"
-        )
-    return _read_tables(edges, _only(folder, "nodes") if node_table is None else node_table, **options)
-
-
-def _only(folder: Path, stem: str) -> Path | None:
-    """The one table of a folder that is called `stem`, whatever its ending."""
-    found = sorted(path for path in folder.glob(f"{stem}.*") if path.suffix.lower() in (*DELIMITED, *PARQUET))
-    if len(found) > 1:
-        names = " and ".join(path.name for path in found)
-        raise InputError(f"{folder} holds {names}: keep one, or name the file to read")
-    return found[0] if found else None
+def _read_tables(source: Any, node_table: Any, **options: Any) -> Graph:
+    return read_tables(edge_table(source) if isinstance(source, np.ndarray) else source, node_table, **options)
 
 
 def _open_graph_folder(path: Path, directed: bool) -> Graph:
@@ -167,15 +185,8 @@ def _open_graph_folder(path: Path, directed: bool) -> Graph:
     return graph
 
 
-def _read_networkx(source: Any, text: Any, features: Any, directed: bool, **options: Any) -> Graph:
-    named, matrix = (features, None) if _is_names(features) else (None, features)
-    attribute, documents = (text, None) if isinstance(text, str) else (None, text)
-    graph = read_networkx(source, text=attribute, features=named, **options)  # it knows its direction itself
-    return _with_node_data(graph, documents, matrix, "a networkx graph")
-
-
-def _is_edge_list(source: Any) -> bool:
-    return isinstance(source, Path) and source.is_file() and source.suffix.lower() in EDGE_LISTS
+def _is_file(source: Any) -> bool:
+    return isinstance(source, Path) and source.is_file()
 
 
 def _is_networkx(source: Any) -> bool:
@@ -186,9 +197,10 @@ def _is_pairs(source: Any) -> bool:
     return isinstance(source, np.ndarray) or (isinstance(source, tuple) and len(source) == 2)
 
 
-_ALL = ("node_table", "text", "features", "label", "directed", "weight")
-_TABLES = Reader("{source}", lambda source: isinstance(source, Path) or is_table(source), _read_tables, _ALL)
 _OBJECT = ("text", "features", "directed", "weight")
+_TABLES = Reader(
+    "{source}", lambda source: _is_file(source) or is_table(source), _read_tables, ("node_table", "label", *_OBJECT)
+)
 # In this order: the first that accepts a source reads it.
 READERS = [
     Reader("dataset {source!r}", lambda source: isinstance(source, str), load_dataset),
@@ -198,43 +210,15 @@ READERS = [
         _open_graph_folder,
         ("directed",),
     ),
-    Reader("{source}", lambda source: isinstance(source, Path) and source.is_dir(), _read_table_folder, _ALL),
-    Reader("{source}", _is_edge_list, read_edge_list, ("directed",)),
+    Reader(
+        "{source}",
+        lambda source: _is_file(source) and source.suffix.lower() in EDGE_LISTS,
+        read_edge_list,
+        ("directed",),
+    ),
     _TABLES,
-    Reader("a networkx graph", _is_networkx, _read_networkx, (*_OBJECT, "label")),
+    Reader("a networkx graph", _is_networkx, read_networkx, (*_OBJECT, "label")),
     Reader("a PyG Data object", lambda source: hasattr(source, "edge_index"), read_pyg, _OBJECT),
     Reader("a {type}", sp.issparse, read_scipy, ("directed", "weight")),
     Reader("an edge array (use a table with a weight column)", _is_pairs, read_arrays, _OBJECT[:3]),
 ]
-
-
-def _with_node_data(graph: Graph, text: Any, features: Any, name: str) -> Graph:
-    """The graph with texts and features that came in node order."""
-    if isinstance(text, str) or (_is_names(features) and features is not None):
-        raise InputError(f"{name} has no node table whose columns text= or features= could name")
-    if text is not None:
-        graph = replace(graph, texts=as_texts(text, graph.node_ids))
-    if features is not None:
-        graph = replace(graph, features=as_features(features, graph.node_ids))
-    return graph
-
-
-def _is_names(features: Any) -> bool:
-    """Whether `features` names columns (or is not given) rather than being a matrix."""
-    if features is None or isinstance(features, str):
-        return True
-    return isinstance(features, Sequence) and all(isinstance(name, str) for name in features)
-
-
-def _not_found(source: str) -> str:
-    known = dataset_names()
-    if source.lower() in BENCHMARKS and source.lower() not in known:
-        return f"the dataset {source!r} is {WHERE}"
-    close = difflib.get_close_matches(source.lower(), known, n=1)
-    if not close and Path(source).parent.is_dir():
-        siblings = [path.name for path in Path(source).parent.iterdir()]
-        close = [
-            str(Path(source).with_name(name)) for name in difflib.get_close_matches(Path(source).name, siblings, n=1)
-        ]
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    return f"{source!r} is neither a file or folder nor a dataset ({', '.join(known)}).{hint}"

@@ -23,12 +23,13 @@ def read_networkx(
     features: str | Sequence[str] | None = None,
     label: str | None = None,
     weight: str | bool | None = None,
+    directed: bool = False,
 ) -> Graph:
     """The graph of a networkx Graph, DiGraph or their multigraph kinds, nodes in networkx's order.
 
     text, features, label: node attributes (label by default: `label`, if every node has it).
     weight: an edge attribute (default: `weight`, if every edge has it); False reads none.
-    Ids that are neither integers nor text are written as text.
+    Ids that are neither integers nor text are written as text. The graph knows itself whether it is directed.
     """
     attributes = [data for _, data in source.nodes(data=True)]
     if label is None and attributes and all("label" in data for data in attributes):
