@@ -32,8 +32,7 @@ IDS: dict[str, list[Any]] = {
 
 def small_blocks(patch: pytest.MonkeyPatch) -> None:
     """Make the limits so small that a few edges need many blocks and parts."""
-    patch.setattr("sanne.graph.folder.edge_files.blocks.__defaults__", (3,))
-    patch.setattr("sanne.graph.folder.build._ROWS_AT_ONCE", 5)
+    patch.setattr("sanne.graph.folder.build._ROWS_AT_ONCE", 3)
     patch.setattr("sanne.graph.folder.arcs._BYTES_PER_ARC", 2**29)
     patch.setattr("sanne.graph.folder.arcs._ARCS_AT_ONCE", 4)
     patch.setattr("sanne.graph.ids.IDS_AT_ONCE", 2)

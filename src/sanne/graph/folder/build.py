@@ -12,27 +12,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from sanne.errors import InputError
 from sanne.files.atomic import replaced_folder
 from sanne.files.npy import NpyWriter
 from sanne.graph.folder.arcs import Edges, write_arcs
-from sanne.graph.folder.edge_files import EdgeBlock, EdgeFiles, NotIntegersError, blocks, integer_or_text_ids
 from sanne.graph.folder.node_files import write_node_data
 from sanne.graph.folder.numbering import DatabaseIds
 from sanne.graph.folder.store import check_graph_target, open_graph, write_header
 from sanne.graph.folder.strings import StringsWriter
 from sanne.graph.graph import CheckedIds, Graph
-from sanne.graph.ids import CountedIds, TooFarApartError
-from sanne.graph.readers.columns import Table
-from sanne.graph.readers.tables import NodeColumns, open_table
+from sanne.graph.ids import CountedIds, TooFarApartError, refuse_control_character
+from sanne.graph.readers.columns import Block, Table, read_ids, read_weights
+from sanne.graph.readers.tables import EdgeColumns, NodeColumns, open_table
 from sanne.interrupts import raise_if_interrupted
 
 LARGEST = int(np.iinfo(np.int32).max)  # nodes in one graph
 SMALLEST_MEMORY = 2**30
 _OWN_USE = 400 * 2**20  # bytes of the interpreter, libraries and blocks under way
-_ROWS_AT_ONCE = 2_000_000  # edges numbered together
+_ROWS_AT_ONCE = 2_000_000  # edges numbered together: a database joins a few large tables faster
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 
@@ -58,20 +58,27 @@ def build_graph(
     """
     usable = parse_size(memory) - _OWN_USE
     target = check_graph_target(out)
-    files = EdgeFiles([edges] if isinstance(edges, str | Path) else list(edges), weight)
-    nodes = columns = None
-    if node_table is not None:
-        nodes = open_table(Path(node_table), "table")
-        columns = NodeColumns.of(nodes, text, features, label)
-    elif text or features or label:
-        raise InputError("text, features and label name columns of a node table: give node_table= as well")
+    tables = [open_table(Path(path), "table") for path in ([edges] if isinstance(edges, str | Path) else edges)]
+    columns = [EdgeColumns.of(table, weight) for table in tables]
+    if not tables:
+        raise InputError("no edge file given: name at least one")
+    for table, found in zip(tables, columns, strict=True):
+        if (found.weight is None) != (columns[0].weight is None):
+            one, other = (tables[0].name, table.name) if columns[0].weight else (table.name, tables[0].name)
+            raise InputError(f"{one} has weights and {other} has none: give all edge files weights, or none")
+    nodes, key = None, ""
     with replaced_folder(target) as part:
-        if nodes is not None and columns is not None:
-            write_node_data(nodes, columns, part)
-        build = _Build(files, nodes, columns.key if columns else "", part, usable, directed)
+        if node_table is not None:
+            nodes = open_table(Path(node_table), "table")
+            named = NodeColumns.of(nodes, text, features, label)
+            key = named.key
+            write_node_data(nodes, named, part)
+        elif text or features or label:
+            raise InputError("text, features and label name columns of a node table: give node_table= as well")
+        build = _Build(list(zip(tables, columns, strict=True)), nodes, key, part, usable, directed)
         try:
             checked = build.run(as_text=False)
-        except NotIntegersError:
+        except _NotIntegersError:
             checked = build.run(as_text=True)
         raise_if_interrupted()
         write_header(part, directed=directed, checked_ids=checked, sparse_columns={})
@@ -89,9 +96,13 @@ def parse_size(text: str) -> int:
     return size
 
 
+class _NotIntegersError(Exception):
+    """Ids were asked for as integers, and one is text: ask for them as text."""
+
+
 @dataclass(frozen=True)
 class _Build:
-    files: EdgeFiles
+    edges: list[tuple[Table, EdgeColumns]]
     nodes: Table | None
     key: str  # the id column of the node table
     folder: Path  # with room for scratch files beside it
@@ -99,11 +110,11 @@ class _Build:
     directed: bool
 
     def run(self, *, as_text: bool) -> CheckedIds:
-        """Write ids and arcs. Raises NotIntegersError if an id is text and `as_text` is not set."""
+        """Write ids and arcs. Raises _NotIntegersError if an id is text and `as_text` is not set."""
         with tempfile.TemporaryDirectory(dir=self.folder.parent) as place, contextlib.ExitStack() as stack:
             numbering = self._number(Path(place), stack, as_text)
             if numbering.count == 0:
-                raise InputError(f"{self.files.name}: it has no edges, only column names; add one row per edge")
+                raise InputError(f"{self._name}: it has no edges, only column names; add one row per edge")
             if numbering.count > LARGEST:
                 raise InputError(f"{numbering.count} nodes: at most {LARGEST} fit in one graph")
             checked = self._write_ids(numbering, as_text)
@@ -113,10 +124,15 @@ class _Build:
                 self.folder,
                 Path(place),
                 directed=self.directed,
-                weighted=self.files.weighted,
+                weighted=self.edges[0][1].weight is not None,
                 memory=self.usable // 2,  # the other half is for the numbering
             )
         return checked
+
+    @property
+    def _name(self) -> str:
+        more = f" and {len(self.edges) - 1} more" if len(self.edges) > 1 else ""
+        return f"{self.edges[0][0].name}{more}"
 
     def _number(self, scratch: Path, stack: contextlib.ExitStack, as_text: bool) -> CountedIds | DatabaseIds:
         """Number the nodes: rows of the node table, or else the sorted ids of the edges."""
@@ -131,11 +147,19 @@ class _Build:
 
     def _ids(self, as_text: bool) -> Iterator[pa.ChunkedArray]:
         if self.nodes is None:
-            for edges in self.files.blocks(as_text=as_text):
-                yield _ends([edges])
+            for ends, _ in self._ends(as_text):
+                yield ends
         else:
-            for block in blocks(self.nodes, [self.key], [self.key]):
-                yield integer_or_text_ids(block, self.key, as_text=as_text)
+            for block in Block.parts(self.nodes, [self.key], [self.key], _ROWS_AT_ONCE):
+                yield _checked_ids(block, self.key, as_text)
+
+    def _ends(self, as_text: bool) -> Iterator[tuple[pa.ChunkedArray, npt.NDArray[np.float32] | None]]:
+        """The edges, some at a time: the ids of all sources, then of all targets; and the weights."""
+        for table, columns in self.edges:
+            for block in Block.parts(table, columns.wanted, columns.strings, _ROWS_AT_ONCE):
+                sources, targets = (_checked_ids(block, name, as_text) for name in columns.strings)
+                weights = None if columns.weight is None else read_weights(block, columns.weight).astype(np.float32)
+                yield pa.chunked_array([*sources.chunks, *targets.chunks], sources.type), weights
 
     def _write_ids(self, numbering: CountedIds | DatabaseIds, as_text: bool) -> CheckedIds:
         """Write the ids as they are: a node table's integers stay integers even where edges name them as text."""
@@ -143,42 +167,30 @@ class _Build:
             return _write_ids(self.folder, numbering.ids(), as_text)
         try:
             return _write_ids(self.folder, self._ids(False), False)
-        except NotIntegersError:
+        except _NotIntegersError:
             (self.folder / "node_ids.npy").unlink()
             return _write_ids(self.folder, self._ids(True), True)
 
     def _coded(self, numbering: CountedIds | DatabaseIds, as_text: bool) -> Iterator[Edges]:
         """The edges as pairs of nodes."""
-        for held in _grouped(self.files.blocks(as_text=as_text)):
-            ends = _ends(held)
+        for ends, weights in self._ends(as_text):
             codes = numbering.codes(ends)
             if len(codes) and codes.min() < 0:
                 assert self.nodes is not None
                 raise InputError(
-                    f"{self.files.name}: node {ends[int(codes.argmin())].as_py()!r} has no row in {self.nodes.name}; "
+                    f"{self._name}: node {ends[int(codes.argmin())].as_py()!r} has no row in {self.nodes.name}; "
                     "add a row for it to the node table, or remove the edge"
                 )
-            weights = [block.weights for block in held if block.weights is not None]
             half = len(codes) // 2
-            yield codes[:half], codes[half:], np.concatenate(weights) if weights else None
+            yield codes[:half], codes[half:], weights
 
 
-def _ends(held: list[EdgeBlock]) -> pa.ChunkedArray:
-    """All sources, then all targets."""
-    columns = [block.sources for block in held] + [block.targets for block in held]
-    return pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
-
-
-def _grouped(edges: Iterator[EdgeBlock]) -> Iterator[list[EdgeBlock]]:
-    """Blocks in groups of at least so many rows, the last one excepted: a database joins a few large tables faster."""
-    held: list[EdgeBlock] = []
-    for block in edges:
-        held.append(block)
-        if sum(len(each.sources) for each in held) >= _ROWS_AT_ONCE:
-            yield held
-            held = []
-    if held:
-        yield held
+def _checked_ids(block: Block, name: str, as_text: bool) -> pa.ChunkedArray:
+    ids = read_ids(block, name, as_text=as_text)
+    refuse_control_character(ids, block.place)
+    if not as_text and not pa.types.is_integer(ids.type):
+        raise _NotIntegersError
+    return ids
 
 
 def _write_ids(folder: Path, columns: Iterator[pa.Array | pa.ChunkedArray], as_text: bool) -> CheckedIds:

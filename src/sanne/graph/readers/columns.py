@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from sanne.errors import InputError
 from sanne.graph.graph import LARGEST_WEIGHT, SMALLEST_WEIGHT, usable_weights
 from sanne.graph.ids import CANONICAL_INTEGER, clean_ids
+from sanne.interrupts import raise_if_interrupted
 
 
 class Table(Protocol):
@@ -41,6 +42,15 @@ class Block:
     def whole(cls, table: Table, columns: Sequence[str], strings: Sequence[str]) -> "Block":
         """All rows; the columns in `strings` as text where the table has no types."""
         return cls(table, table.read(list(dict.fromkeys(columns)), strings))
+
+    @classmethod
+    def parts(cls, table: Table, columns: Sequence[str], strings: Sequence[str], rows: int) -> "Iterator[Block]":
+        """The same, up to `rows` rows at a time."""
+        first = 0
+        for data in table.batches(columns, strings, rows):
+            raise_if_interrupted()
+            yield cls(table, data, first)
+            first += data.num_rows
 
     def place(self, row: int) -> str:
         """Where a row of the block stands, for messages."""

@@ -58,14 +58,14 @@ def read_tables(
     >>> read_tables("edges.csv", "nodes.parquet", text="abstract")
     """
     edge_table = open_table(edges, "edge table")
-    source, target, column = edge_columns(edge_table, weight)
-    listed = Block.whole(edge_table, [source, target, *([column] if column else [])], [source, target])
+    named = EdgeColumns.of(edge_table, weight)
+    listed = Block.whole(edge_table, named.wanted, named.strings)
     count = listed.data.num_rows
     if count == 0 and nodes is None:
         raise InputError(f"{edge_table.name}: it has no edges, only column names; add one row per edge")
-    ends = number_ids([read_ids(listed, source), read_ids(listed, target)])
+    ends = number_ids([read_ids(listed, name) for name in named.strings])
     refuse_control_characters(ends, lambda row: listed.place(row % count))
-    weights = None if column is None else read_weights(listed, column)
+    weights = None if named.weight is None else read_weights(listed, named.weight)
     if nodes is None:
         if text is not None or features is not None or label is not None:
             raise InputError("text, features and label name columns of a node table: give node_table= as well")
@@ -123,27 +123,42 @@ def open_table(source: Any, name: str) -> Table:
     )
 
 
-def edge_columns(table: Table, weight: str | bool | None) -> tuple[str, str, str | None]:
-    """The names of the columns of sources, targets and, if there are any, weights."""
-    source, target = _endpoints(table)
-    if isinstance(weight, str):
-        _check_columns(table, [weight], "weight")
-        return source, target, weight
-    column = None if weight is False else _conventional(table, "weight")
-    if weight is True and column is None:
-        raise InputError(f"{table.name}: no column 'weight'; {_columns_of(table)}")
-    return source, target, column
+@dataclass(frozen=True)
+class EdgeColumns:
+    """Which columns of an edge table hold what."""
 
+    source: str
+    target: str
+    weight: str | None
 
-def _endpoints(table: Table) -> tuple[str, str]:
-    for pair in ENDPOINTS:
-        found = [_conventional(table, name) for name in pair]
-        if found[0] is not None and found[1] is not None:
-            return found[0], found[1]
-    raise InputError(
-        f"{table.name}: expected the columns src,dst (or source,target) and perhaps weight; "
-        f"{_columns_of(table)}. Rename them, or add a header line."
-    )
+    @classmethod
+    def of(cls, table: Table, weight: str | bool | None) -> "EdgeColumns":
+        """The columns by their usual names; `weight` may name another, and True and False ask for one or none."""
+        for pair in ENDPOINTS:
+            source, target = (_conventional(table, name) for name in pair)
+            if source is not None and target is not None:
+                break
+        else:
+            raise InputError(
+                f"{table.name}: expected the columns src,dst (or source,target) and perhaps weight; "
+                f"{_columns_of(table)}. Rename them, or add a header line."
+            )
+        if isinstance(weight, str):
+            _check_columns(table, [weight], "weight")
+            return cls(source, target, weight)
+        column = None if weight is False else _conventional(table, "weight")
+        if weight is True and column is None:
+            raise InputError(f"{table.name}: no column 'weight'; {_columns_of(table)}")
+        return cls(source, target, column)
+
+    @property
+    def strings(self) -> list[str]:
+        """Those that are text, whatever they look like."""
+        return [self.source, self.target]
+
+    @property
+    def wanted(self) -> list[str]:
+        return [*self.strings, *([self.weight] if self.weight else [])]
 
 
 @dataclass(frozen=True)
