@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from sklearn.base import clone
@@ -119,6 +120,13 @@ def test_fit_and_transform_read_what_load_graph_reads(fitted: SANNE) -> None:
     model = tiny(epochs=1).fit(edges)
     assert sorted(model.node_ids_.tolist()) == [10, 20, 30, 40]
     assert model.transform(np.vstack([edges, [[40, 50]]]), nodes=[50]).shape == (1, model.embedding_.shape[1])
+
+
+def test_a_second_table_is_the_node_table(fitted: SANNE) -> None:
+    edges = pd.DataFrame({"src": [1, 2, 3, 4], "dst": [2, 3, 4, 1]})
+    nodes = pd.DataFrame({"id": [4, 3, 2, 1, 5], "size": [1.0, 2.0, 3.0, 4.0, 5.0]})
+    assert tiny(epochs=1).fit(edges, nodes).node_ids_.tolist() == [4, 3, 2, 1, 5]
+    assert tiny(epochs=1).fit_transform(edges, np.array([0, 1, 0, 1])).shape[0] == 4  # classes are not used
 
 
 # the same again

@@ -167,14 +167,7 @@ class Config:
         return cls().replace(**flat)
 
 
-_SECTIONS: dict[str, type[Any]] = {
-    "features": FeatureConfig,
-    "walks": WalkConfig,
-    "model": ModelConfig,
-    "objective": ObjectiveConfig,
-    "train": TrainConfig,
-    "infer": InferConfig,
-}
+_SECTIONS: dict[str, type[Any]] = typing.get_type_hints(Config)
 
 
 def setting_names() -> list[str]:

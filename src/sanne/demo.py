@@ -20,6 +20,7 @@ from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.split import hide_nodes
 from sanne.walks.diffusion import Diffusion, step_weights
 
+_DATASET = "cora"
 _RESTART, _STEPS = 0.1, 16  # of the smoothed features that the model is compared with
 
 
@@ -34,27 +35,22 @@ class Task:
     rest: IntArray  # present nodes in neither train nor val
     new: IntArray
 
-    def accuracies(self, present: FloatArray, new: FloatArray) -> tuple[float, float]:
+    def accuracies(self, present: FloatArray, new: FloatArray) -> list[float]:
         """Accuracy on present and on new nodes; `present` has a row for each node of `before`."""
         labels = self.graph.labels
         assert labels is not None
         vectors = np.zeros((self.graph.num_nodes, present.shape[1]), np.float32)
-        vectors[np.setdiff1d(np.arange(self.graph.num_nodes), self.new)] = present
-        vectors[self.new] = new
+        vectors[self.present], vectors[self.new] = present, new
+        parts = (self.rest, self.new)
+        return [round(score_split(vectors, labels, self.train, self.val, part).test, 2) for part in parts]
 
-        def accuracy(part: IntArray) -> float:
-            return score_split(vectors, labels, self.train, self.val, part).test
-
-        return accuracy(self.rest), accuracy(self.new)
+    @property
+    def present(self) -> IntArray:
+        return np.setdiff1d(np.arange(self.graph.num_nodes), self.new)
 
 
 def run_demo(
-    *,
-    dataset: str = "cora",
-    recipe: str = "fast",
-    seed: int = 0,
-    out: Path = Path("map.png"),
-    say: Callable[[str], None],
+    *, recipe: str = "fast", seed: int = 0, out: Path = Path("map.png"), say: Callable[[str], None]
 ) -> dict[str, Any]:
     """Run it all and report progress to `say`; returns what was measured."""
     seconds: dict[str, float] = {}
@@ -66,8 +62,8 @@ def run_demo(
         seconds[f"{step}_seconds"] = round(time.perf_counter() - started, 2)
 
     with timed("load"):
-        task = make_task(dataset)
-    say(f"{dataset}: {task.graph.num_nodes:,} papers, {task.graph.num_edges:,} links; hiding {len(task.new):,} papers")
+        task = make_task(_DATASET)
+    say(f"{_DATASET}: {task.graph.num_nodes:,} papers, {task.graph.num_edges:,} links; hiding {len(task.new):,} papers")
     with timed("fit"):
         model = SANNE(recipe, random_state=seed).fit(task.before)
     say(f"fitted the other {task.before.num_nodes:,} in {seconds['fit_seconds']:.1f} s")
@@ -77,32 +73,31 @@ def run_demo(
     with timed("evaluate"):
         present_accuracy, new_accuracy = task.accuracies(model.embedding_, new.vectors)
         smoothed_present, smoothed_new = task.accuracies(*smoothed_features(task, seed))
-    present = np.setdiff1d(np.arange(task.graph.num_nodes), task.new)
-    order = np.concatenate([present, task.new])
+    order = np.concatenate([task.present, task.new])
     assert task.graph.labels is not None
-    classes = named_classes(dataset, task.graph.labels)
+    classes = named_classes(_DATASET, task.graph.labels)
     with timed("plot"):
         plot_map(
             np.concatenate([model.embedding_, new.vectors]),
             classes[order],
             out,
-            new=np.arange(len(order)) >= len(present),
+            new=np.arange(len(order)) >= task.before.num_nodes,
             node_ids=task.graph.node_ids[order],
-            title=f"{dataset.capitalize()}: {len(task.new):,} papers that arrived after the fit",
+            title=f"{_DATASET.capitalize()}: {len(task.new):,} papers that arrived after the fit",
             seed=seed,
         )
     example = new.node_ids[:1].tolist()[0]
     similar = model.similar(example, k=10)
     return {
-        "dataset": dataset,
+        "dataset": _DATASET,
         "recipe": recipe,
         "seed": seed,
-        "present_nodes": len(present),
+        "present_nodes": task.before.num_nodes,
         "new_nodes": len(task.new),
-        "present_accuracy": round(present_accuracy, 2),
-        "new_accuracy": round(new_accuracy, 2),
-        "smoothed_accuracy": round(smoothed_new, 2),
-        "smoothed_present_accuracy": round(smoothed_present, 2),
+        "present_accuracy": present_accuracy,
+        "new_accuracy": new_accuracy,
+        "smoothed_accuracy": smoothed_new,
+        "smoothed_present_accuracy": smoothed_present,
         **seconds,
         "example": example,
         "example_class": str(classes[task.new[0]]),

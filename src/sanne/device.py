@@ -7,14 +7,16 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, cast
 
+import numpy.typing as npt
 import threadpoolctl  # type: ignore[import-untyped]
 import torch
 
 from sanne.errors import InputError
 
 _POSITIONS_PER_THREAD = 256  # fewer, and a second thread costs more than it gives
+_SMALL = 2_000_000  # numbers in the rows of a matrix product
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_MMAP_MAX = -1, -3, -4  # of malloc.h
 _KEPT_BLOCK, _KEPT_BYTES, _KEPT_BYTES_IF_LARGE = 32 * 2**20, 512 * 2**20, 2**31 - 1
 
@@ -54,6 +56,9 @@ def torch_threads(count: int, positions: int = 0) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+_thread_pools = functools.cache(threadpoolctl.ThreadpoolController)
+
+
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Let numpy and scipy use one thread inside the block.
 
@@ -61,6 +66,12 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     the fourth, so that vectors would depend on the number of cores.
     """
     return threadpoolctl.threadpool_limits(1, user_api="blas")
+
+
+def calm_threads(rows: npt.NDArray[Any]) -> AbstractContextManager[Any]:
+    """One thread for products as small as these rows give: sharing them out costs ten times what it saves."""
+    limit = 1 if rows.size < _SMALL else None
+    return cast(AbstractContextManager[Any], _thread_pools().limit(limits=limit, user_api="blas"))
 
 
 @functools.cache

@@ -45,7 +45,6 @@ class Estimate:
         return sum(self.stages.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
         stages = {f"{name}_seconds": round(value, 2) for name, value in self.stages.items()}
         return {"estimated_seconds": round(self.seconds, 2), **stages, "estimated_peak_bytes": self.peak_bytes}
 

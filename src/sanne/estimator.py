@@ -10,7 +10,7 @@ import pyarrow as pa
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
-from sanne.config import DEFAULT_RECIPE, Config, recipe_config
+from sanne.config import DEFAULT_RECIPE, RECIPES, Config, recipe_config
 from sanne.errors import InputError, ModelFolderError, UnknownNodeError
 from sanne.files.atomic import check_target, read_unreplaced, replaced_folder
 from sanne.files.locks import claimed
@@ -57,30 +57,32 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     def fit(
         self,
         graph: Any,
-        y: None = None,
+        y: Any = None,
         *,
         on_epoch: EpochHook | None = None,
         features_from: Graph | None = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
     ) -> Self:
-        """Learn from a graph, or from anything that `load_graph` reads.
+        """Learn from a graph, or from anything that `load_graph` reads; `y` may be the node table of an edge table.
 
+        Anything else in `y`, such as the classes that a pipeline hands on, is not used.
         `on_epoch(artifact, epochs_done)` is called after every epoch; if it returns a validation score, the model of
         the best epoch is kept. `checkpoint` is a file to save to after every epoch, and to go on from with
         `resume=True`. `features_from` is a larger graph to fit the feature map on.
         """
-        graph = graph if isinstance(graph, Graph) else load_graph(graph)
-        config = self._config()
-        seed = _checked_seed(self.random_state)
+        nodes = y if hasattr(y, "columns") else None
+        graph = graph if isinstance(graph, Graph) else load_graph(graph, node_table=nodes)
         run = Run(None if checkpoint is None else Path(checkpoint), resume, self.progress)
-        record = {"recipe": self.recipe}
-        with contextlib.ExitStack() as stack:
-            if run.checkpoint:
-                check_target(run.checkpoint)
-                stack.enter_context(claimed(run.checkpoint))
+        with contextlib.nullcontext() if run.checkpoint is None else claimed(check_target(run.checkpoint)):
             self.artifact_ = fit_model(
-                graph, config, seed, on_epoch=on_epoch, features_from=features_from, run=run, record=record
+                graph,
+                self._config(),
+                _checked_seed(self.random_state),
+                on_epoch=on_epoch,
+                features_from=features_from,
+                run=run,
+                record={"recipe": self.recipe},
             )
         present = embed_present(self.artifact_, graph, progress=self.progress)
         self._set_vectors(present.node_ids, present.vectors, present.uncertainty)
@@ -114,9 +116,9 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         self._keep_new_nodes(found)
         return found
 
-    def fit_transform(self, graph: Any, y: None = None, **fit_options: Any) -> FloatArray:
+    def fit_transform(self, graph: Any, y: Any = None, **fit_options: Any) -> FloatArray:
         """Fit, and return a copy of `embedding_`."""
-        return self.fit(graph, **fit_options).embedding_.copy()
+        return self.fit(graph, y, **fit_options).embedding_.copy()
 
     def uncertainty(self, vectors: FloatArray | None = None) -> FloatArray:
         """How undecided vectors of this model are, (n,), from 0 to below 1; those of `embedding_` by default.
@@ -176,11 +178,8 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
             vectors = read_vectors(path)
         except (InputError, OSError) as error:
             raise ModelFolderError(f"{error}: fit again") from None
-        if vectors.vectors.shape[1] != artifact.model.vector_dim:
-            raise ModelFolderError(
-                f"{path}: vectors of size {vectors.vectors.shape[1]}, where the model gives "
-                f"{artifact.model.vector_dim}: fit again"
-            )
+        if vectors.dim != (dim := artifact.model.vector_dim):
+            raise ModelFolderError(f"{path}: vectors of size {vectors.dim}, where the model gives {dim}: fit again")
         if not np.isfinite(vectors.vectors).all():
             row = int(np.flatnonzero(~np.isfinite(vectors.vectors).all(axis=1))[0])
             raise ModelFolderError(f"{path}: the vector of node {vectors.node_ids[row]!r} is not finite: fit again")
@@ -245,10 +244,7 @@ def _checked_seed(seed: Any) -> int:
 
 def _changes(config: Config, recipe: str) -> dict[str, Any] | None:
     """The settings in which a config differs from its recipe, by flat names."""
-    try:
-        base = recipe_config(recipe).to_dict()
-    except InputError:
-        base = Config().to_dict()
+    base = RECIPES.get(recipe, Config()).to_dict()
     changed = {
         name: value
         for section, values in config.to_dict().items()

@@ -35,16 +35,15 @@ def judge(
     seed: int = 0,
 ) -> dict[str, Any]:
     """Scores of a model on one task, ready for JSON."""
-    if task == "links":
-        return judge_links(model, origin.load(), fraction, seed)
-    if task == "communities":
-        graph = origin.load()
-        classes = labels_of(model, graph, labels)
+    graph = None if labels and task == "classify" else origin.load()
+    if task == "links" and graph is not None:
+        return judge_links(model, graph, fraction, seed)
+    classes = labels_of(model, graph, labels)
+    if task == "communities" and graph is not None:
         return judge_communities(model, graph, classes, communities, seed)
-    graph_labels = labels_of(model, None if labels else origin.load(), labels)
-    if graph_labels is None:
+    if classes is None:
         raise InputError("the graph has no labels: give a table with the columns id and label by --labels")
-    return judge_classes(model, graph_labels, seed)
+    return judge_classes(model, classes, seed)
 
 
 def labels_of(model: SANNE, graph: Graph | None, labels: Path | None) -> npt.NDArray[Any] | None:
@@ -89,7 +88,7 @@ def judge_communities(
     rows = graph.nodes_of(model.node_ids_)
     adjacency = graph.adjacency("both").to_scipy()[rows][:, rows]
     scores = score_communities(model.embedding_, labels, adjacency=adjacency, num_communities=count, seed=seed)
-    return {"task": "communities", **scores.to_dict()}
+    return {"task": "communities", **asdict(scores)}
 
 
 def draw_model(
@@ -103,26 +102,27 @@ def draw_model(
     seed: int = 0,
 ) -> int:
     """Draw the fitted vectors, with new nodes from a vectors file; returns how many points there are."""
-    graph = origin.load() if labels is None and origin.source else None
-    classes = labels_of(model, graph, labels)
-    vectors, ids = model.embedding_, model.node_ids_
-    is_new = np.zeros(len(ids), bool)
+    classes = labels_of(model, origin.load() if labels is None and origin.source else None, labels)
     if classes is not None and classes.ndim != 1:
         classes = None
     if classes is not None and labels is None and origin.dataset:
         classes = named_classes(origin.dataset, classes)
-    if new is not None:
-        arrived = read_vectors(new)
-        if arrived.vectors.shape[1] != vectors.shape[1]:
-            raise InputError(
-                f"{new}: {arrived.vectors.shape[1]} columns, but the model's vectors have {vectors.shape[1]}"
-            )
-        fresh = ~np.isin(arrived.node_ids.astype(str), ids.astype(str))
-        vectors = np.concatenate([vectors, arrived.vectors[fresh]])
-        ids = np.concatenate([ids.astype(object), arrived.node_ids[fresh].astype(object)])
-        is_new = np.concatenate([is_new, np.ones(int(fresh.sum()), bool)])
-        if classes is not None:
-            none = -1 if classes.dtype.kind in "iu" else ""
-            classes = np.concatenate([classes, np.full(int(fresh.sum()), none, dtype=classes.dtype)])
-    plot_map(vectors, classes, out, method=method, new=is_new if is_new.any() else None, node_ids=ids, seed=seed)
-    return len(ids)
+    vectors, ids = model.embedding_, model.node_ids_
+    if new is None:
+        plot_map(vectors, classes, out, method=method, node_ids=ids, seed=seed)
+        return len(ids)
+    arrived = read_vectors(new)
+    if arrived.dim != vectors.shape[1]:
+        raise InputError(f"{new}: {arrived.dim} columns, but the model's vectors have {vectors.shape[1]}")
+    fresh = ~np.isin(arrived.node_ids.astype(str), ids.astype(str))
+    count = int(fresh.sum())
+    plot_map(
+        np.concatenate([vectors, arrived.vectors[fresh]]),
+        None if classes is None else np.concatenate([classes.astype(object), [None] * count]),
+        out,
+        method=method,
+        new=np.arange(len(ids) + count) >= len(ids),
+        node_ids=np.concatenate([ids.astype(object), arrived.node_ids[fresh].astype(object)]),
+        seed=seed,
+    )
+    return len(ids) + count

@@ -27,6 +27,7 @@ class ModelSource:
     features: tuple[str, ...] | None = None
     label: str | None = None
     directed: bool = False
+    remembered: bool = False  # by a model, so that files may have moved since
 
     @classmethod
     def of(cls, source: str, *, node_table: Path | None = None, **options: Any) -> Self:
@@ -35,20 +36,23 @@ class ModelSource:
         return cls(_absolute(source), table, **_tuples(options))
 
     @classmethod
-    def remembered(cls, artifact: Artifact) -> Self:
-        """The source that fit read."""
+    def of_model(
+        cls,
+        artifact: Artifact,
+        source: str | None = None,
+        node_table: Path | None = None,
+        text: Sequence[str] | None = None,
+    ) -> Self:
+        """What fit read, or another graph or node table read in the same way, or with other columns of text."""
         kept = artifact.record.get("source")
         if not isinstance(kept, dict) or not isinstance(kept.get("source"), str):
-            return cls(source="")
-        return cls(**_tuples({name: value for name, value in kept.items() if name in cls.__dataclass_fields__}))
-
-    def changed(self, source: str | None, node_table: Path | None, text: Sequence[str] | None = None) -> Self:
-        """Another graph (or node table) read in the same way, or with other columns of text."""
-        new = self
+            kept = {"source": ""}
+        known = {name: value for name, value in kept.items() if name in cls.__dataclass_fields__}
+        new = cls(**_tuples(known | {"remembered": True}))
         if source is not None and is_graph_folder(source):  # it knows its columns and direction itself
-            new = type(self)(source=_absolute(source))
+            new = cls(source=_absolute(source))
         elif source is not None:
-            keep_table = self.node_table if Path(source).is_file() else None
+            keep_table = new.node_table if Path(source).is_file() else None
             new = replace(new, source=_absolute(source), node_table=keep_table)
         if node_table is not None:
             new = replace(new, node_table=_absolute(str(node_table)))
@@ -56,17 +60,19 @@ class ModelSource:
 
     @property
     def dataset(self) -> str | None:
-        """The dataset's name, if it is one."""
         return self.source if self.source in dataset_names() else None
 
     def load(self) -> Graph:
-        """Read the graph."""
         if not self.source:
             raise InputError("the model does not know which graph it was fitted on: name it with --graph")
+        for option, place in (("--graph", self.source), ("--node-table", self.node_table)):
+            if self.remembered and place and place not in dataset_names() and not Path(place).exists():
+                raise InputError(f"{place}: not found; if it has moved since the fit, name its new place with {option}")
         return load_graph(**self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        """The arguments of `load_graph`."""
+        return {name: value for name, value in asdict(self).items() if name != "remembered"}
 
 
 def read_node_list(path: Path) -> list[Any]:

@@ -167,7 +167,7 @@ def test_fit_then_embed_newcomers_from_larger_tables(tables: Path) -> None:
 
 
 BUILD_POINTS = [
-    "sanne.graph.folder.build.EdgeFiles",
+    "sanne.graph.folder.build.open_table",
     "sanne.graph.folder.build.write_node_data",
     "sanne.graph.folder.edge_files.read_ids",
     "sanne.graph.folder.numbering.DatabaseIds._run",
@@ -299,6 +299,18 @@ def test_similar_evaluate_plot_and_embed_read_the_model_folder(tables: Path, run
     assert run("embed", "m", "--out", "all.csv")[0] == 0
     again = read_vectors(tables / "all.csv")
     np.testing.assert_allclose(again.vectors, SANNE.load("m").embedding_, atol=1e-5)
+
+
+def test_a_moved_graph_is_named_with_an_option_that_the_command_has(tables: Path, run: Run) -> None:
+    assert run(*fit_arguments())[0] == 0
+    Path("edges.csv").rename("links.csv")
+    Path("nodes.csv").rename("papers.csv")
+    for command in (["evaluate", "m"], ["plot", "m", "--out", "map.png"], ["embed", "m", "--out", "v.parquet"]):
+        code, _, err = run(*command)
+        assert (code, "edges.csv: not found" in err, "with --graph" in err) == (2, True, True), err
+        code, _, err = run(*command, "--graph", "links.csv")
+        assert (code, "nodes.csv: not found" in err, "with --node-table" in err) == (2, True, True), err
+        assert run(*command, "--graph", "links.csv", "--node-table", "papers.csv")[0] == 0
 
 
 def test_labels_may_come_in_a_table_of_their_own(tables: Path, run: Run) -> None:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from sanne.errors import InputError
 from sanne.evaluate.clustering import find_communities, modularity, score_communities
-from sanne.evaluate.labels import has_label
+from sanne.evaluate.splits import has_label
 
 RANDOM = np.random.default_rng(0)
 LABELS = RANDOM.integers(3, size=90)

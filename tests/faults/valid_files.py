@@ -115,7 +115,7 @@ def read_model(kind: str, objective: str = "hidden") -> Callable[[Path], None]:
         model.similar(model.node_ids_[0], 2)
         if objective == "hidden":
             model.uncertainty()
-        ModelSource.remembered(model.artifact_)
+        ModelSource.of_model(model.artifact_)
         export_vectors(folder, "npy", folder / "out.npy")
 
     return read

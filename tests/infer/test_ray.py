@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,7 @@ def local_ray() -> Iterator[None]:
     pytest.importorskip("ray")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
-        with ray_engine._without_rays_warnings(), ray_engine._ray(workers=2, address=None):
+        with warnings.catch_warnings(action="ignore"), ray_engine._ray(workers=2, address=None):
             yield
 
 
@@ -188,8 +189,8 @@ def test_a_list_of_nodes_that_is_no_list_is_refused(fitted: tuple[SANNE, Path], 
     for name, reason in (
         ("wrong", "no column 'id'"),
         ("empty", "no node ids"),
-        ("text", "not readable"),
-        ("no", "not read"),
+        ("text", "not a Parquet file"),
+        ("no", "no such file"),
     ):
         job = Job(fitted[1] / "model", lambda: GRAPH, tmp_path / f"{name}.parquet")
         with pytest.raises(InputError, match=reason):

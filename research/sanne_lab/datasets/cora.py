@@ -25,6 +25,7 @@ def write_cora(folder: Path, path: Path = CORA) -> None:
     """Pack a LINQS folder: class names become Planetoid's class numbers, so that labels do not depend on the source."""
     graph = read_linqs(folder)
     assert graph.labels is not None
+    assert graph.features is not None
     links = graph.adjacency().to_scipy().tocoo()
     once = links.row < links.col
     graph.features.sort_indices()

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sanne.device import calm_threads
 from sanne.errors import InputError
 from sanne.evaluate.node_classification import C_GRID, percent, row_scale
-from sanne.evaluate.threads import calm_threads
 from sanne_lab.evaluate.logistic import fit_one_vs_rest
 from sanne_lab.evaluate.node_classification import checked_rows, node_indices
 

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import scipy.special
 
+from sanne.device import calm_threads
 from sanne.errors import InputError
 from sanne.evaluate.node_classification import C_GRID, SplitScore, percent, row_scale
-from sanne.evaluate.threads import calm_threads
 from sanne_lab.evaluate.logistic import fit_softmax
 
 

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from sanne.device import calm_threads
 from sanne.evaluate.link_prediction import node_pairs, pair_products, rank_links
-from sanne.evaluate.threads import calm_threads
 from sanne_lab.evaluate.logistic import fit_one_vs_rest
 
 

@@ -50,57 +50,42 @@ def embed(
     as_json: Json = False,
 ) -> None:
     """Compute vectors for nodes, fitted or new, from walks over the graph as it is now."""
-    from sanne.model.artifact import Artifact
-    from sanne.source import ModelSource
-
-    if not estimate:
-        _check(require_out(out, "vectors.parquet"), engine)
-    artifact = Artifact.read(model)  # without the vectors of the fit, which may be many
-    origin = ModelSource.remembered(artifact).changed(graph, node_table, text)
-    if out is not None and not estimate and engine == "ray":
-        result = _embed_with_ray(model, origin, nodes, out, explain, workers, address)
-    else:
-        result = _embed_here(artifact, origin, nodes, None if estimate else out, explain)
-    show(result, as_json, None if estimate else f"wrote {out}")
-
-
-def _check(out: Path, engine: str) -> None:
-    from sanne.infer.ray import check_ray_output
-    from sanne.vectors.formats import check_output
-
-    check_ray_output(out) if engine == "ray" else check_output(out)
-
-
-def _embed_here(
-    artifact: Any, origin: "ModelSource", nodes: Path | None, out: Path | None, explain: int
-) -> dict[str, Any]:
-    """Write the vectors part by part, or without `out` estimate what that would take."""
     import numpy as np
 
     from sanne.device import peak_memory
+    from sanne.estimate import estimate_embedding
     from sanne.infer.embed import embed_parts
-    from sanne.source import read_node_list
-    from sanne.vectors.formats import write_parts
+    from sanne.infer.ray import check_ray_output
+    from sanne.model.artifact import Artifact
+    from sanne.source import ModelSource, read_node_list
+    from sanne.vectors.formats import check_output, write_parts
 
-    graph = origin.load()
+    if not estimate:
+        out = require_out(out, "vectors.parquet")
+        check_ray_output(out) if engine == "ray" else check_output(out)
+    artifact = Artifact.read(model)  # without the vectors of the fit, which may be many
+    origin = ModelSource.of_model(artifact, graph, node_table, text)
+    if out is not None and not estimate and engine == "ray":
+        show(_embed_with_ray(model, origin, nodes, out, explain, workers, address), as_json, f"wrote {out}")
+        return
+    now = origin.load()
     wanted = None if nodes is None else read_node_list(nodes)
-    count = graph.num_nodes if wanted is None else len(wanted)
-    if out is None:
-        from sanne.estimate import estimate_embedding
-
-        return estimate_embedding(artifact, graph, count).to_dict()
+    count = now.num_nodes if wanted is None else len(wanted)
+    if out is None or estimate:
+        show(estimate_embedding(artifact, now, count).to_dict(), as_json)
+        return
     started = time.perf_counter()
     uncertainties: list[Any] = []
 
     def watched() -> "Iterator[Embedding]":
-        for part in embed_parts(artifact, graph, wanted, explain=explain):
+        for part in embed_parts(artifact, now, wanted, explain=explain):
             uncertainties.append(part.uncertainty[np.isfinite(part.uncertainty)])
             yield part
             raise_if_interrupted()  # an interrupt that a library lost
 
     write_parts(out, watched(), count, artifact.model.vector_dim)
     known = np.concatenate(uncertainties)
-    return {
+    result = {
         "vectors": str(out),
         "nodes": count,
         "dim": artifact.model.vector_dim,
@@ -108,6 +93,7 @@ def _embed_here(
         "peak_bytes": peak_memory(),
         "mean_uncertainty": round(float(known.mean(dtype=np.float64)), 5) if len(known) else None,
     }
+    show(result, as_json, f"wrote {out}")
 
 
 def _embed_with_ray(
@@ -125,12 +111,11 @@ def _embed_with_ray(
 
     started = time.perf_counter()
     with contextlib.ExitStack() as stack:
-        if nodes is None:
-            ids = stack.enter_context(as_parquet(origin.load().node_ids, beside=out))
-        elif nodes.suffix == ".parquet":
-            ids = nodes
-        else:
-            ids = stack.enter_context(as_parquet(read_node_list(nodes), beside=out))
+        ids = nodes
+        if nodes is None or nodes.suffix != ".parquet":
+            listed = origin.load().node_ids if nodes is None else read_node_list(nodes)
+            ids = stack.enter_context(as_parquet(listed, beside=out))
+        assert ids is not None
         job = Job(model.absolute(), origin.load, ids, explain)
         count = embed_with_ray(job, out, workers=workers, address=address)
     return {"vectors": str(out), "nodes": count, "workers": workers, "seconds": seconds_since(started)}

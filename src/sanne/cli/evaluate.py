@@ -4,13 +4,15 @@ from typing import Annotated, Literal
 
 import typer
 
-from sanne.cli.options import Json, Labels, ModelFolder, Seed, print_json, print_pairs
+from sanne.cli.options import CurrentGraph, Json, Labels, ModelFolder, NodeTable, Seed, show
 
 
 def evaluate(
     model: ModelFolder,
     task: Annotated[Literal["classify", "links", "communities"], typer.Option(help="What to evaluate.")] = "classify",
     labels: Labels = None,
+    graph: CurrentGraph = None,
+    node_table: NodeTable = None,
     fraction: Annotated[float, typer.Option(help="links: fraction of edges to hide.", min=0.01, max=0.9)] = 0.1,
     communities: Annotated[
         int | None, typer.Option(help="communities: how many. Default: as many as there are classes.", min=2)
@@ -24,9 +26,6 @@ def evaluate(
     from sanne.source import ModelSource
 
     fitted = SANNE.load(model)
-    origin = ModelSource.remembered(fitted.artifact_)
+    origin = ModelSource.of_model(fitted.artifact_, graph, node_table)
     result = judge(fitted, origin, task, labels, fraction=fraction, communities=communities, seed=seed)
-    if as_json:
-        print_json(result)
-        return
-    print_pairs({name: value for name, value in result.items() if name != "splits"})
+    show({name: value for name, value in result.items() if as_json or name != "splits"}, as_json)

@@ -81,17 +81,12 @@ def parse_settings(pairs: list[str] | None) -> dict[str, Any] | None:
 
 
 def show(result: dict[str, Any], as_json: bool, note: str | None = None) -> None:
-    """A result as JSON, or as a table after a note."""
+    """A result as JSON, or after a note as a table, without values that are None."""
     if as_json:
         print_json(result)
         return
     if note:
         notes.print(note)
-    print_pairs(result)
-
-
-def print_pairs(result: dict[str, Any]) -> None:
-    """Names and values as a table; values that are None are left out."""
     rows = [
         (name.replace("_", " "), f"{value:,}" if type(value) is int else str(value))
         for name, value in result.items()
@@ -101,7 +96,6 @@ def print_pairs(result: dict[str, Any]) -> None:
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Rows of text as a table, with a header or without."""
     table = Table(*header, show_header=bool(header))
     for row in rows:
         table.add_row(*row)
@@ -109,7 +103,6 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def print_json(result: dict[str, Any]) -> None:
-    """One JSON object on stdout."""
     sys.stdout.write(json.dumps(_finite(result), default=plain) + "\n")
 
 
@@ -128,5 +121,4 @@ def plain(value: Any) -> Any:
 
 
 def seconds_since(started: float) -> float:
-    """Seconds since a reading of `time.perf_counter`, rounded."""
     return round(time.perf_counter() - started, 2)

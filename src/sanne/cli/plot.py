@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from sanne.cli.options import Json, Labels, ModelFolder, Picture, Seed, show
+from sanne.cli.options import CurrentGraph, Json, Labels, ModelFolder, NodeTable, Picture, Seed, show
 
 
 def plot(
@@ -13,6 +13,8 @@ def plot(
     out: Picture,
     method: Annotated[Literal["auto", "tsne", "pca"], typer.Option(help="How to reduce to two dimensions.")] = "auto",
     labels: Labels = None,
+    graph: CurrentGraph = None,
+    node_table: NodeTable = None,
     new: Annotated[Path | None, typer.Option(help="Vectors of new nodes (from sanne embed), to be marked.")] = None,
     seed: Seed = 0,
     as_json: Json = False,
@@ -25,6 +27,6 @@ def plot(
 
     check_picture(out)
     fitted = SANNE.load(model)
-    origin = ModelSource.remembered(fitted.artifact_)
+    origin = ModelSource.of_model(fitted.artifact_, graph, node_table)
     count = draw_model(fitted, origin, out, labels=labels, new=new, method=method, seed=seed)
     show({"map": str(out), "nodes": count}, as_json, f"wrote {out}")

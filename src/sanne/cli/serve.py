@@ -66,7 +66,7 @@ def serve(
     if token is None and not is_loopback(listener):
         notes.print(f"warning: anyone who can reach {host} can read and change this graph: set {TOKEN}", style="yellow")
     artifact = Artifact.read(model)
-    origin = ModelSource.remembered(artifact).changed(graph, node_table, text)
+    origin = ModelSource.of_model(artifact, graph, node_table, text)
     now = origin.load()
     folder = store or model.absolute().with_name(model.absolute().name + ".store")
     engine = Engine.open(model, now, folder, artifact)

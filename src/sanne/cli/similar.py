@@ -22,7 +22,7 @@ def similar(
 
     fitted = SANNE.load(model)
     if graph is not None or node_table is not None:
-        fitted.embed(ModelSource.remembered(fitted.artifact_).changed(graph, node_table, text).load(), [node_id])
+        fitted.embed(ModelSource.of_model(fitted.artifact_, graph, node_table, text).load(), [node_id])
     found = fitted.similar(node_id, k)
     if as_json:
         rows = [{"id": plain(other), "similarity": round(score, 4)} for other, score in found]

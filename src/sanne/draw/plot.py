@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from sanne.draw.reduce import FEWEST, PrincipalAxes, first_two, tsne_package, tsne_points
 from sanne.errors import InputError, MissingExtraError, import_extra
-from sanne.evaluate.labels import has_label
+from sanne.evaluate.splits import has_label
 from sanne.files.atomic import check_target, replaced_file
 
 logger = logging.getLogger(__name__)
@@ -34,8 +34,6 @@ _TSNE_AT_MOST = 100_000  # points; above, it takes too long
 
 @dataclass(frozen=True, eq=False)
 class _Map:
-    """All that a drawing needs."""
-
     points: Points
     names: list[str]  # the label of each point; "" for none
     classes: list[str]  # the labels in order, those without one left out
@@ -57,10 +55,7 @@ def check_picture(path: str | Path) -> Path:
     if target.suffix.lower() not in ENDINGS:
         raise InputError(f"cannot draw {path}: unknown ending {target.suffix!r}; use one of {', '.join(ENDINGS)}")
     check_target(target)
-    if target.suffix.lower() == ".html":
-        _plotly()
-    else:
-        matplotlib_figure()
+    _plotly() if target.suffix.lower() == ".html" else matplotlib_figure()
     return target
 
 
@@ -189,14 +184,8 @@ def _draw_picture(picture: _Map, path: Path) -> None:
     present, arrived = order[~picture.new[order]], order[picture.new[order]]
     style = {"rasterized": len(picture.points) > 20_000}
     axes.scatter(*picture.points[present].T, s=size, c=picture.colours[present], alpha=0.8, linewidths=0, **style)
-    axes.scatter(
-        *picture.points[arrived].T,
-        s=1.3 * size,
-        c=picture.colours[arrived],
-        edgecolors=INK,
-        linewidths=0.6,
-        **style,
-    )
+    ring = {"edgecolors": INK, "linewidths": 0.6}
+    axes.scatter(*picture.points[arrived].T, s=1.3 * size, c=picture.colours[arrived], **ring, **style)
     _add_words(figure, picture)
     no_date = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
     figure.savefig(path, metadata=no_date)
@@ -260,7 +249,11 @@ def _trace(picture: _Map, rows: npt.NDArray[np.intp], name: str, new: bool, lege
     count = len(picture.points)
     kind = _plotly().Scattergl if count > 5_000 else _plotly().Scatter
     size = float(np.clip(115 / np.sqrt(count), 4, 11))
-    hover = [(html.escape(picture.ids[row]), _hover(picture.names[row], new)) for row in rows]
+    state = ["new node"] if new else []
+    hover = [
+        (html.escape(picture.ids[row]), " · ".join(filter(None, [html.escape(picture.names[row]), *state])))
+        for row in rows
+    ]
     return kind(
         x=picture.points[rows, 0].astype(np.float32),
         y=picture.points[rows, 1].astype(np.float32),
@@ -277,7 +270,3 @@ def _trace(picture: _Map, rows: npt.NDArray[np.intp], name: str, new: bool, lege
         customdata=hover,
         hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]}<extra></extra>",
     )
-
-
-def _hover(name: str, new: bool) -> str:
-    return " · ".join(filter(None, [html.escape(name), "new node" if new else ""]))

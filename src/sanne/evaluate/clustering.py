@@ -1,6 +1,6 @@
 """Community extraction from vectors: k-means, judged by labels (NMI, ARI) and by the graph (modularity)."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
+from sanne.device import calm_threads
 from sanne.errors import InputError
-from sanne.evaluate.labels import has_label
-from sanne.evaluate.threads import calm_threads
+from sanne.evaluate.splits import has_label
 from sanne.seeds import derived_seed
 from sanne.vectors.normalise import unit
 
@@ -24,9 +24,6 @@ class CommunityScores:
     nmi: float | None = None
     ari: float | None = None
     modularity: float | None = None
-
-    def to_dict(self) -> dict[str, float | None]:
-        return asdict(self)
 
 
 def score_communities(
@@ -60,17 +57,12 @@ def score_communities(
     if not 1 <= num_communities <= len(rows):
         raise InputError(f"num_communities is {num_communities}: with {len(rows)} nodes, choose 1 to {len(rows)}")
     found = find_communities(rows, num_communities, num_starts=num_starts, seed=seed)
-    nmi = ari = None
-    if names is not None:
-        truth = names[known].astype(str)
-        nmi = float(normalized_mutual_info_score(truth, found[known]))
-        ari = float(adjusted_rand_score(truth, found[known]))
-    return CommunityScores(
-        num_communities=num_communities,
-        nmi=nmi,
-        ari=ari,
-        modularity=None if adjacency is None else modularity(adjacency, found),
-    )
+    fit = None if adjacency is None else modularity(adjacency, found)
+    if names is None:
+        return CommunityScores(num_communities, modularity=fit)
+    truth, same = names[known].astype(str), found[known]
+    nmi, ari = normalized_mutual_info_score(truth, same), adjusted_rand_score(truth, same)
+    return CommunityScores(num_communities, float(nmi), float(ari), fit)
 
 
 def find_communities(

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.linear_model import LogisticRegression
 
+from sanne.device import calm_threads
 from sanne.errors import InputError
-from sanne.evaluate.threads import calm_threads
 
 # Wide enough for the best C of every feature map tried on Cora, Citeseer and Pubmed to lie inside; below
 # the first, the classifier no longer changes.
@@ -59,7 +59,6 @@ def score_split(
 
 
 def percent(share: Any) -> float:
-    """A share in percent, rounded."""
     return round(100 * float(share), 6)
 
 

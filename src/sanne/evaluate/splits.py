@@ -25,6 +25,15 @@ class Splits:
         return len(self.train)
 
 
+def has_label(labels: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    """True where a label is given, for labels that are numbers or text; -1, NaN, "" and None stand for none."""
+    array = np.asarray(labels)
+    if array.dtype.kind in "iufb":
+        return np.asarray(array >= 0)
+    given = [label >= 0 if isinstance(label, int | float) else label not in (None, "") for label in array.tolist()]
+    return np.array(given, bool)
+
+
 def seeded_splits(
     labels: npt.NDArray[Any],
     seed: int,
@@ -43,8 +52,7 @@ def seeded_splits(
     if labels.ndim != 1 or labels.dtype.kind not in "iuOU":
         raise InputError(f"labels must be one class per node, not {labels.dtype} of shape {labels.shape}")
     if labels.dtype.kind in "OU":
-        names, numbers = np.unique(labels.astype(str), return_inverse=True)
-        labels = np.where(names[numbers] == "", -1, numbers)
+        labels = np.where(has_label(labels), np.unique(labels.astype(str), return_inverse=True)[1], -1)
     classes, sizes = np.unique(labels[labels >= 0], return_counts=True)
     if len(classes) < 2:
         raise InputError(f"{len(classes)} classes among the labels: a split needs two or more")

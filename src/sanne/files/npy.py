@@ -1,9 +1,7 @@
 """Map .npy files, whatever they claim to hold, and write them a few rows at a time."""
 
 import tokenize
-from abc import ABC, abstractmethod
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
@@ -34,22 +32,7 @@ def map_npy(path: str | Path) -> npt.NDArray[Any]:
     return array
 
 
-class Writer(ABC):
-    """Something that is complete once it is closed, which `with` does."""
-
-    @abstractmethod
-    def close(self) -> None: ...
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class NpyWriter(Writer):
+class NpyWriter:
     """Appends rows to a new .npy file; `tail` is the shape of one row. The file is complete once closed.
 
     >>> with NpyWriter("vectors.npy", np.float32, (128,)) as file:
@@ -65,11 +48,16 @@ class NpyWriter(Writer):
         self._start = self._file.tell()
 
     def write(self, rows: npt.ArrayLike) -> None:
-        """Add rows; they are converted to the file's type."""
         block: npt.NDArray[Any] = np.ascontiguousarray(rows, self.dtype)
         assert block.shape[1:] == self.tail, f"rows of shape {block.shape[1:]} for a file of {self.tail}"
         self._file.write(block.data if block.size else b"")
         self.rows += len(block)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Write the number of rows into the header: numpy leaves room for it, so that nothing moves."""

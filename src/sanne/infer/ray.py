@@ -18,9 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sanne.errors import InputError, MissingExtraError, SanneError
+from sanne.errors import InputError, MissingExtraError, SanneError, first_line
 from sanne.files.atomic import check_target, replaced_file, replaced_folder, scratch_folder
 from sanne.graph.graph import Graph
+from sanne.graph.readers.typed_tables import open_parquet
 from sanne.infer.embed import embed
 from sanne.infer.read import GraphReader
 from sanne.model.artifact import Artifact
@@ -47,7 +48,12 @@ def embed_with_ray(job: Job, out: Path, *, workers: int, address: str | None = N
     has the order asked for, which takes memory; a folder has none. `out` is written completely or not at all.
     """
     check_ray_output(out)
-    count = _count_ids(job.nodes)
+    columns = open_parquet(job.nodes).columns
+    if "id" not in columns:
+        raise InputError(f"{job.nodes} has no column 'id'; its columns are {', '.join(columns)}")
+    count = int(pq.read_metadata(job.nodes).num_rows)
+    if count == 0:
+        raise InputError(f"{job.nodes}: no node ids in it")
     if out.suffix == PARQUET:
         with scratch_folder(out) as parts:
             _run(job, parts, count, workers, address)
@@ -74,7 +80,6 @@ def check_ray_output(out: Path) -> None:
 
 
 def _is_ours(path: Path) -> bool:
-    """Whether a file is one of those that an earlier run wrote."""
     if path.suffix != PARQUET or path.is_symlink() or not path.is_file():
         return False
     try:
@@ -108,7 +113,7 @@ class Embedder:
 
 def _run(job: Job, folder: Path, count: int, workers: int, address: str | None) -> None:
     """Write the vectors as Parquet files into a folder."""
-    with _stdout_for_results(), _without_rays_warnings(), _ray(workers, address) as ray, _plain_errors():
+    with _quiet(), _ray(workers, address) as ray, _plain_errors():
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         context.raise_original_map_exception = True
@@ -125,7 +130,9 @@ def _run(job: Job, folder: Path, count: int, workers: int, address: str | None) 
             )
             .write_parquet(str(folder), compression="zstd")
         )
-    _check_parts(folder, count)
+    found = sum(pq.read_metadata(file).num_rows for file in folder.iterdir())
+    if found != count:
+        raise SanneError(f"Ray gave {found} vectors for {count} node ids: nothing was written; embed again")
 
 
 @contextlib.contextmanager
@@ -143,14 +150,15 @@ def _ray(workers: int, address: str | None) -> Iterator[Any]:
     if ours:
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
         try:
-            with _without_stderr():
+            # What Ray's compiled part writes to stderr even when told to be quiet is hidden; errors are exceptions.
+            with Path(os.devnull).open("wb") as nowhere, _redirected(2, nowhere.fileno()):
                 if address is None:  # one CPU more than there are actors, for reading and writing
                     ray.init(num_cpus=workers + 1, include_dashboard=False, **quiet)
                 else:
                     ray.init(address, **quiet)
         except Exception as error:  # Ray raises plain ones, as when a busy machine takes too long to start it
-            reason = (str(error).splitlines() or [type(error).__name__])[0]
-            raise SanneError(f"Ray cannot be started or reached at {address or 'this machine'}: {reason}") from error
+            where = address or "this machine"
+            raise SanneError(f"Ray cannot be started or reached at {where}: {first_line(error)}") from error
     try:
         there = int(ray.cluster_resources().get("CPU", 0))
         if there <= workers:
@@ -161,21 +169,6 @@ def _ray(workers: int, address: str | None) -> Iterator[Any]:
     finally:
         if ours:
             ray.shutdown()
-
-
-@contextlib.contextmanager
-def _stdout_for_results() -> Iterator[None]:
-    """Ray reports a dead worker on stdout, where only our results belong: send it to stderr."""
-    sys.stdout.flush()
-    with _redirected(1, 2), contextlib.redirect_stdout(sys.stderr):
-        yield
-
-
-@contextlib.contextmanager
-def _without_stderr() -> Iterator[None]:
-    """Hide what Ray's compiled part writes to stderr even when told to be quiet; its errors are exceptions."""
-    with Path(os.devnull).open("wb") as nowhere, _redirected(2, nowhere.fileno()):
-        yield
 
 
 @contextlib.contextmanager
@@ -191,9 +184,10 @@ def _redirected(descriptor: int, target: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _without_rays_warnings() -> Iterator[None]:
-    """Hide Ray's warnings about its own settings."""
-    with warnings.catch_warnings():
+def _quiet() -> Iterator[None]:
+    """Send Ray's reports of dead workers to stderr: stdout is for results. Hide warnings about Ray's own settings."""
+    sys.stdout.flush()
+    with _redirected(1, 2), contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
         for category in (DeprecationWarning, FutureWarning, UserWarning):
             warnings.filterwarnings("ignore", category=category, module=r"ray\.")
         yield
@@ -212,24 +206,6 @@ def _plain_errors() -> Iterator[None]:
                 raise type(cause)(*cause.args) from error
             inner = inner.__cause__
         raise
-
-
-def _count_ids(nodes: Path) -> int:
-    try:
-        schema, count = pq.read_schema(nodes), pq.read_metadata(nodes).num_rows
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{nodes}: not readable as Parquet ({str(error).splitlines()[0]})") from None
-    if "id" not in schema.names:
-        raise InputError(f"{nodes} has no column 'id'; its columns are {', '.join(schema.names)}")
-    if count == 0:
-        raise InputError(f"{nodes}: no node ids in it")
-    return int(count)
-
-
-def _check_parts(parts: Path, count: int) -> None:
-    found = sum(pq.read_metadata(file).num_rows for file in parts.iterdir())
-    if found != count:
-        raise SanneError(f"Ray gave {found} vectors for {count} node ids: nothing was written; embed again")
 
 
 def _merge(parts: Path, nodes: Path, out: Path) -> None:

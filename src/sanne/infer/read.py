@@ -49,7 +49,6 @@ class GraphReader:
         return Reading(vectors, model.uncertainty(vectors), contributions)
 
     def rows(self, nodes: IntArray) -> FloatArray:
-        """Features of some nodes."""
         return self.artifact.rows(self.graph, nodes) if self._rows is None else self._rows[nodes]
 
     @property

@@ -29,7 +29,6 @@ def check_array_file(path: Path) -> None:
 
 
 def write_npy(path: Path, parts: Iterable[Embedding], count: int, dim: int) -> None:
-    """Write the vectors as one array."""
     with _ids_and_file(path) as (write_ids, part), NpyWriter(part, np.float32, (dim,)) as array:
         for vectors in parts:
             write_ids(vectors.node_ids)
@@ -37,7 +36,6 @@ def write_npy(path: Path, parts: Iterable[Embedding], count: int, dim: int) -> N
 
 
 def read_npy(path: Path) -> Embedding:
-    """Read an array and its list of ids."""
     if not _ids_path(path).is_file():
         raise InputError(f"{path} has no ids: there is no file {_ids_path(path)} with one id a line")
     stored = map_npy(path)

@@ -43,7 +43,6 @@ class Embedding:
 
     @property
     def dim(self) -> int:
-        """The size of a vector."""
         return int(self.vectors.shape[1])
 
     def __len__(self) -> int:

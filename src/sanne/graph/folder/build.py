@@ -172,7 +172,6 @@ class _Build:
             return _write_ids(self.folder, self._ids(True), True)
 
     def _coded(self, numbering: CountedIds | DatabaseIds, as_text: bool) -> Iterator[Edges]:
-        """The edges as pairs of nodes."""
         for ends, weights in self._ends(as_text):
             codes = numbering.codes(ends)
             if len(codes) and codes.min() < 0:

@@ -45,13 +45,11 @@ class DatabaseIds:
         self.count = int(self._one("SELECT count(*) FROM nodes"))
 
     def ids(self) -> Iterator[pa.Array]:
-        """All ids in the order of their nodes, some at a time."""
         for first in range(0, self.count, IDS_AT_ONCE):
             chosen = f"node >= {first} AND node < {first + IDS_AT_ONCE}"
             yield self._run(f"SELECT id FROM nodes WHERE {chosen} ORDER BY node").column("id").combine_chunks()
 
     def codes(self, ids: pa.ChunkedArray) -> IntArray:
-        """The nodes of some ids, -1 where there is none."""
         rows = pa.table({"id": ids, "row": np.arange(len(ids))})
         found = self._run("SELECT block.row, nodes.node FROM block JOIN nodes ON block.id = nodes.id", rows)
         codes = np.full(len(ids), -1, np.int64)

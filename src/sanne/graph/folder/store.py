@@ -109,7 +109,6 @@ def _open_graph(place: Path, verify: bool) -> Graph:
 
 
 def is_graph_folder(folder: str | Path) -> bool:
-    """Whether a folder says that it is a graph folder."""
     return (Path(folder) / HEADER).is_file()
 
 
@@ -158,7 +157,6 @@ class _Files:
                 raise _damaged(self._place / name, f"its checksum differs from {HEADER}")
 
     def array(self, name: str, dtype: npt.DTypeLike | None = None, ndims: tuple[int, ...] = (1,)) -> Any:
-        """A mapped array."""
         path = self._checked(name)
         try:
             array = map_npy(path)

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from sanne.errors import InputError
-from sanne.files.npy import NpyWriter, Writer
+from sanne.files.npy import NpyWriter
 
 _ROWS_AT_ONCE = 65_536
 
@@ -47,18 +47,26 @@ class MappedStrings:
         if len(chosen) and (chosen.min() < -len(self) or chosen.max() >= len(self)):
             raise IndexError(f"row {chosen.max()} of {len(self)}")
         chosen = np.where(chosen < 0, chosen + len(self), chosen)
-        return self._read(self._offsets[chosen], self._offsets[chosen + 1])
+        starts, ends = self._offsets[chosen], self._offsets[chosen + 1]
+        if len(starts) and (starts.min() < 0 or np.any(starts > ends) or ends.max() > len(self._content)):
+            raise self._damaged()
+        texts = np.empty(len(starts), object)
+        content = memoryview(self._content)  # type: ignore[arg-type]
+        try:
+            for row, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
+                texts[row] = str(content[start:end], "utf-8")
+        except UnicodeDecodeError:
+            raise self._damaged() from None
+        return texts
 
     def __iter__(self) -> Iterator[str]:
         for first in range(0, len(self), _ROWS_AT_ONCE):
             yield from self[first : first + _ROWS_AT_ONCE]
 
     def tolist(self) -> list[str]:
-        """All texts, in memory."""
         return list(self)
 
     def astype(self, kind: Any) -> npt.NDArray[Any]:
-        """All texts, in memory, as an array of another type."""
         return np.asarray(self).astype(kind)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
@@ -71,23 +79,11 @@ class MappedStrings:
         buffers = [None, pa.py_buffer(self._offsets), pa.py_buffer(self._content)]
         return pa.Array.from_buffers(pa.large_string(), len(self), buffers)
 
-    def _read(self, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> npt.NDArray[np.object_]:
-        if len(starts) and (starts.min() < 0 or np.any(starts > ends) or ends.max() > len(self._content)):
-            raise self._damaged()
-        texts = np.empty(len(starts), object)
-        content = memoryview(self._content)  # type: ignore[arg-type]
-        try:
-            for row, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-                texts[row] = str(content[start:end], "utf-8")
-        except UnicodeDecodeError:
-            raise self._damaged() from None
-        return texts
-
     def _damaged(self) -> InputError:
         return InputError(f"{self._name}: damaged (its texts and their offsets do not fit): build the folder again")
 
 
-class StringsWriter(Writer):
+class StringsWriter:
     """Appends texts to a pair of files: `<stem>.offsets.npy` and `<stem>.bytes.npy`."""
 
     def __init__(self, folder: Path, stem: str) -> None:
@@ -111,6 +107,9 @@ class StringsWriter(Writer):
             self._content.write(np.frombuffer(content, np.uint8)[offsets[0] : offsets[-1]])
         self._offsets.write(offsets[1:] - offsets[0] + start)
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self._offsets.close()
         self._content.close()

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,22 +12,11 @@ import pyarrow.compute as pc
 from sanne.errors import InputError
 from sanne.graph.graph import LARGEST_WEIGHT, SMALLEST_WEIGHT, usable_weights
 from sanne.graph.ids import CANONICAL_INTEGER, clean_ids
+from sanne.graph.readers.delimited import DelimitedFile
+from sanne.graph.readers.typed_tables import TypedTable
 from sanne.interrupts import raise_if_interrupted
 
-
-class Table(Protocol):
-    """An open table."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def typed(self) -> bool: ...  # else values are text until they are parsed
-    @property
-    def columns(self) -> tuple[str, ...]: ...
-    def place(self, row: int) -> str: ...
-    def schema(self) -> pa.Schema: ...
-    def read(self, columns: Sequence[str], strings: Sequence[str] = ()) -> pa.Table: ...
-    def batches(self, columns: Sequence[str], strings: Sequence[str], rows: int) -> Iterator[pa.Table]: ...
+Table = DelimitedFile | TypedTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +42,6 @@ class Block:
             first += data.num_rows
 
     def place(self, row: int) -> str:
-        """Where a row of the block stands, for messages."""
         return self.table.place(self.first + row)
 
     def column(self, name: str) -> pa.ChunkedArray:

@@ -136,7 +136,6 @@ class DelimitedFile:
 
 
 def open_delimited(path: Path) -> DelimitedFile:
-    """Read the header of a CSV or TSV file."""
     check_is_file(path)
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty; its first line must name the columns")
@@ -165,7 +164,6 @@ def check_unique(columns: tuple[str, ...], place: str) -> tuple[str, ...]:
 
 
 def check_is_file(path: Path) -> None:
-    """Refuse a path that is not there or not a file."""
     if path.is_dir():
         raise InputError(f"{path} is a folder, expected a file")
     if not path.is_file():

@@ -249,7 +249,6 @@ def _rows_of_ends(ends: Ids, ids: pa.Array, edges: Block, nodes: Table) -> npt.N
 
 
 def as_names(given: str | Sequence[str] | None) -> tuple[str, ...]:
-    """One name or several, as a tuple."""
     return (given,) if isinstance(given, str) else tuple(given or ())
 
 

@@ -29,7 +29,6 @@ class TypedTable:
     typed = True
 
     def schema(self) -> pa.Schema:
-        """The columns and their types."""
         return pq.read_schema(self.source) if isinstance(self.source, Path) else self.source.schema
 
     def read(self, columns: Sequence[str], strings: Sequence[str] = ()) -> pa.Table:
@@ -60,7 +59,6 @@ class TypedTable:
 
 
 def open_parquet(path: Path) -> TypedTable:
-    """Read the schema of a Parquet file."""
     check_is_file(path)
     try:
         columns = tuple(pq.read_schema(path).names)
@@ -73,7 +71,6 @@ def open_parquet(path: Path) -> TypedTable:
 
 
 def is_table(source: Any) -> bool:
-    """Whether `open_memory_table` can read it."""
     return isinstance(source, pa.Table) or _is_pandas(source) or hasattr(source, "__arrow_c_stream__")
 
 
