@@ -88,7 +88,7 @@ def judge_communities(
     rows = graph.nodes_of(model.node_ids_)
     adjacency = graph.adjacency("both").to_scipy()[rows][:, rows]
     scores = score_communities(model.embedding_, labels, adjacency=adjacency, num_communities=count, seed=seed)
-    return {"task": "communities", **asdict(scores)}
+    return {"task": "communities", **scores.to_dict()}
 
 
 def draw_model(

@@ -169,7 +169,7 @@ def test_fit_then_embed_newcomers_from_larger_tables(tables: Path) -> None:
 BUILD_POINTS = [
     "sanne.graph.folder.build.open_table",
     "sanne.graph.folder.build.write_node_data",
-    "sanne.graph.folder.edge_files.read_ids",
+    "sanne.graph.folder.build.read_ids",
     "sanne.graph.folder.numbering.DatabaseIds._run",
     "sanne.graph.folder.numbering.DatabaseIds.codes",
     "sanne.graph.folder.build.write_arcs",

@@ -1,6 +1,6 @@
 """Community extraction from vectors: k-means, judged by labels (NMI, ARI) and by the graph (modularity)."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,9 @@ class CommunityScores:
     nmi: float | None = None
     ari: float | None = None
     modularity: float | None = None
+
+    def to_dict(self) -> dict[str, float | None]:
+        return asdict(self)
 
 
 def score_communities(
