@@ -1,5 +1,6 @@
 """Numbers to vectors: dense attributes are standardised, column by column, as they were in fit."""
 
+import mmap
 from typing import Any, Self
 
 import numpy as np
@@ -69,6 +70,8 @@ class Standardised(FeatureMap):
             exact = (values[~fine].astype(np.float64) - self._mean) * self._scale
             result[~fine] = np.clip(exact, -_FARTHEST, _FARTHEST)
             _check_range(graph, nodes, _in_range(result))
+        if nodes is None and isinstance(graph.features, np.memmap):
+            _let_go(graph.features)
         return result
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
@@ -87,6 +90,13 @@ def _numbers(graph: Graph, nodes: IntArray | None) -> FloatArray:
     fine = [np.isfinite(dense[rows]).all(axis=1) for rows in row_blocks(len(dense))]
     check_finite(graph, nodes, np.concatenate([np.ones(0, bool), *fine]))
     return dense
+
+
+def _let_go(mapped: "np.memmap[Any, Any]") -> None:
+    """Let the system take back the memory of a mapped file that was read as a whole; it is read again if needed."""
+    base = getattr(mapped, "_mmap", None)
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED") and mapped.mode == "r":
+        base.madvise(mmap.MADV_DONTNEED)
 
 
 def _in_range(rows: FloatArray) -> npt.NDArray[np.bool_]:

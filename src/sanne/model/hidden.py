@@ -31,7 +31,7 @@ from sanne.walks.diffusion import Diffusion, step_weights
 
 LARGEST_DIM = 4096
 CLUSTERS = (32, 64)  # sizes of the clusterings by which uncertainty is told
-_SPREAD_BYTES = 3 * 2**29  # of one view at all restarts, some columns of it at a time
+SPREAD_BYTES = 2**30  # of one view at all restarts, some columns of it at a time
 _FEWEST_COLUMNS = 16  # at a time: rows of fewer cost nearly as much to reach as these
 
 
@@ -215,7 +215,7 @@ class HiddenModel(Model):
                 rows = features[:, place] if at is None else features[at, place]
                 yield Part(view, slice(0, width), [self.layout.itself], rows[:, None])
             count = len(far) * (diffusion.num_nodes if at is None else len(at)) + 2 * diffusion.num_nodes
-            at_once = max(_FEWEST_COLUMNS, _SPREAD_BYTES // (4 * count))
+            at_once = max(_FEWEST_COLUMNS, SPREAD_BYTES // (4 * count))
             for first in range(0, width if far else 0, at_once):
                 columns = slice(first, min(first + at_once, width))
                 part = features[:, place.start + columns.start : place.start + columns.stop]
