@@ -3,7 +3,8 @@
     python benchmarks/scale.py [--sizes 10000,100000,1000000] [--rivals .venv-rivals/bin/python]
 
 Ten edges and 128 feature columns a node. Rivals embed the same graphs in the same run, from links alone: none of them
-reads text, learns from features, or embeds a newcomer without running over the whole graph again. Every command is a process of its own, so that its peak memory is its own.
+reads text, learns from features, or embeds a newcomer without running over the whole graph again. Every command is a
+process of its own, so that its peak memory is its own.
 """
 
 import argparse
