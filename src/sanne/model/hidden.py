@@ -31,7 +31,7 @@ from sanne.walks.diffusion import Diffusion, step_weights
 
 LARGEST_DIM = 4096
 CLUSTERS = (32, 64)  # sizes of the clusterings by which uncertainty is told
-SPREAD_BYTES = 2**30  # of one view at all restarts, some columns of it at a time
+SPREAD_BYTES = 3 * 2**28  # of one view at all restarts, some columns of it at a time
 _FEWEST_COLUMNS = 16  # at a time: rows of fewer cost nearly as much to reach as these
 
 

@@ -176,7 +176,7 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
     model.centres = torch.from_numpy(_centres(vectors, model.seed))
     if learner.chosen is not None:
         kept = learner.kept
-        del learner, blocks
+        del learner, blocks, vectors  # the memory is for the vectors of all nodes
         vectors = model.vectors_of(diffusion, features, kept or model.spread(diffusion, features), all_degrees)
     model.present = vectors
     curve = np.mean([guess.scores for guess in guesses], axis=0).round(4).tolist() if guesses else []
