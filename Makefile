@@ -67,7 +67,7 @@ $(RIVALS): benchmarks/rivals/requirements.txt
 bench: $(INSTALLED) $(RIVALS)
 	$(BIN)/python benchmarks/run_walks.py .venv-rivals/bin/python
 	$(BIN)/python benchmarks/run_model.py
-	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/scale.py --rivals .venv-rivals/bin/python
 	$(BIN)/python benchmarks/serve.py speed overload
 
 format: $(INSTALLED)

@@ -1,8 +1,10 @@
 """Fit and embed generated graphs of growing size with the command line; write results/scale.json and docs/scale.png.
 
-    python benchmarks/scale.py [--sizes 10000,100000,1000000]
+    python benchmarks/scale.py [--sizes 10000,100000,1000000] [--rivals .venv-rivals/bin/python]
 
-Ten edges and 128 feature columns a node. Every command is a process of its own, so that its peak memory is its own.
+Ten edges and 128 feature columns a node. Rivals embed the same graphs in the same run, from links alone: none of them
+reads text, learns from features, or embeds a newcomer without running over the whole graph again. Every command is a
+process of its own, so that its peak memory is its own.
 """
 
 import argparse
@@ -30,8 +32,14 @@ def sanne(*words: object) -> dict[str, Any]:
     return {**json.loads(done.stdout), "process_seconds": round(time.perf_counter() - started, 2)}
 
 
-def measure(num_nodes: int, recipe: str, folder: Path) -> dict[str, Any]:
-    """Estimate, fit, estimate, embed all."""
+def rival(python: Path, source: Path, name: str) -> dict[str, Any]:
+    """What benchmarks/rivals/embed.py prints."""
+    command = [str(python), "-I", str(Path(__file__).parent / "rivals" / "embed.py"), str(source), name]
+    return dict(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout))
+
+
+def measure(num_nodes: int, recipe: str, folder: Path, rivals: Path | None) -> dict[str, Any]:
+    """Estimate, fit, estimate, embed all; then the rivals."""
     source, model = folder / f"{num_nodes}.graph", folder / f"{num_nodes}.model"
     save_graph(featured_graph(num_nodes, 10 * num_nodes, 128), source)
     words = ("fit", source, "--recipe", recipe)
@@ -47,6 +55,8 @@ def measure(num_nodes: int, recipe: str, folder: Path) -> dict[str, Any]:
     }
     for name in ("fit", "embed"):
         row[name] = {key: value for key, value in row[name].items() if key not in ("model", "vectors")}
+    if rivals is not None:
+        row["rivals"] = [rival(rivals, source, name) for name in ("fastrp", "cleora", "scipy")]
     return row
 
 
@@ -74,12 +84,13 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--sizes", default="10000,100000,1000000")
     parser.add_argument("--recipe", default="fast")
+    parser.add_argument("--rivals", type=Path, help="a Python with benchmarks/rivals/requirements.txt; see make bench")
     options = parser.parse_args()
     record: dict[str, Any] = {"machine": describe_machine(), "versions": describe_versions(), "sizes": []}
     RESULTS.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         for size in map(int, options.sizes.split(",")):
-            record["sizes"].append(measure(size, options.recipe, Path(folder)))
+            record["sizes"].append(measure(size, options.recipe, Path(folder), options.rivals))
             sys.stderr.write(f"{record['sizes'][-1]}\n")
             RESULTS.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     draw(record["sizes"])

@@ -17,7 +17,7 @@ from sanne.graph.graph import FloatArray, Graph
 from sanne.infer.embed import embed
 from sanne.infer.read import reads_whole
 from sanne.model.artifact import Artifact
-from sanne.model.hidden import HiddenModel
+from sanne.model.hidden import SPREAD_BYTES, HiddenModel
 from sanne.model.kinds import model_kind
 from sanne.model.learn import DEFAULT_DIM, FITTED, learn
 from sanne.model.model import Model
@@ -68,7 +68,7 @@ def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
     stages["learning"] = _probe_learning(graph, kind, config, seed)
     fitted = min(graph.num_nodes, FITTED)
     restarts = len(config.objective.restarts)
-    vectors = graph.num_nodes * (config.model.dim or DEFAULT_DIM)
+    vectors = graph.num_nodes * (config.model.dim or min(DEFAULT_DIM, restarts * feature_map.width))
     tokens = 4 * fitted * (restarts * feature_map.width + 4 * DEFAULT_DIM)
     return Estimate(stages, before + tokens + _bytes_of_embedding(graph, feature_map.width, restarts, vectors))
 
@@ -161,8 +161,9 @@ def _bytes_of_training(graph: Graph, model: WalkModel, width: int) -> int:
 
 
 def _bytes_of_embedding(graph: Graph, width: int, restarts: int, vectors: int) -> int:
-    """Features of all nodes, one view of them at each restart, and the vectors."""
-    return _LIBRARIES + 4 * graph.num_nodes * width * 2 + 4 * graph.num_nodes * restarts * min(width, 256) + 4 * vectors
+    """Features of all nodes, what walks see of some columns of them, or of all in half precision, and the vectors."""
+    rows = 4 * graph.num_nodes * width
+    return _LIBRARIES + rows + min((restarts + 2) * rows, SPREAD_BYTES) + 4 * vectors
 
 
 def _seconds(work: Callable[[], object]) -> float:

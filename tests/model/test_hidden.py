@@ -19,9 +19,10 @@ from sanne.infer import read as read_module
 from sanne.infer.embed import embed, embed_present
 from sanne.model import learn as learning
 from sanne.model.artifact import Artifact
-from sanne.model.hidden import HiddenModel
+from sanne.model.hidden import HiddenModel, Part
 from sanne.model.learn import learn
 from sanne.train.fit import fit_model
+from sanne.vectors.normalise import unit
 from sanne.walks.diffusion import Diffusion
 
 GRAPH = planted_graph(3, 40)
@@ -323,16 +324,32 @@ def test_nodes_with_the_same_words_and_links_have_the_same_vector() -> None:
 # large graphs, threads, files
 
 
-def test_a_large_graph_is_learnt_from_a_part_of_its_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = document_graph(3, 120)
+@pytest.mark.parametrize("kept", [0, 2**30])
+@pytest.mark.parametrize("kind", ["text", "numbers"])
+def test_a_large_graph_is_learnt_from_a_part_of_its_nodes(
+    kind: str, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = document_graph(3, 120) if kind == "text" else planted_graph(3, 120)
     whole = fitted(graph)
     monkeypatch.setattr(learning, "FITTED", 150)
+    monkeypatch.setattr(learning, "_KEPT_BYTES", kept)  # whether tokens are kept, in half precision, or computed again
     part = fitted(graph)
-    assert part.model.present_vectors() is None
     train = np.arange(graph.num_nodes) % 4 == 0
     for artifact in (whole, part):
         assert accuracy(present(artifact, graph), np.asarray(graph.labels), train, ~train) > 0.9
-    np.testing.assert_allclose(present(part, graph), embed(part, graph).vectors, atol=1e-5)
+    again = embed(part, graph).vectors
+    np.testing.assert_allclose(present(part, graph), again, atol=1e-2 if kept else 1e-5)
+    assert np.min(np.sum(unit(present(part, graph)) * unit(again), axis=1)) > 0.9999
+
+
+def test_numbers_far_from_all_others_are_kept_exactly() -> None:
+    rows = np.random.default_rng(0).standard_normal((2000, 2, 3)).astype(np.float32)
+    part = learning._compact(Part(0, slice(0, 3), [1, 2], rows))
+    assert part.rows.dtype == np.float16
+    np.testing.assert_allclose(part.rows.astype(np.float32) * part.scale, rows, rtol=1e-3, atol=1e-6)
+    rows[7, 1, 2] = 1e9
+    part = learning._compact(Part(0, slice(0, 3), [1, 2], rows))
+    np.testing.assert_array_equal(part.rows * np.float32(part.scale), rows)
 
 
 def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """Numbers to vectors: dense attributes are standardised, column by column, as they were in fit."""
 
+import mmap
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from sanne.config import FeatureConfig
 from sanne.errors import InputError
 from sanne.features.base import FeatureMap, register_features
 from sanne.graph.graph import FloatArray, Graph, IntArray
+from sanne.graph.sparse import row_blocks
 
 _FARTHEST = 1e15  # deviations from the mean; the squares of larger numbers would not be finite for long
 
@@ -41,12 +43,17 @@ class Standardised(FeatureMap):
     @classmethod
     def fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> Self:
         """Learn mean and deviation of every column; a constant column stays at zero."""
-        values = _numbers(graph, None).astype(np.float64)
-        deviation = values.std(axis=0)
-        varied = deviation > 1e-12 * np.maximum(1.0, np.abs(values).max(axis=0, initial=0.0))
+        values = _numbers(graph, None)
+        mean = values.mean(axis=0, dtype=np.float64)
+        square, largest = np.zeros(len(mean)), np.zeros(len(mean))
+        for rows in row_blocks(len(values)):  # in double precision, which would not fit in memory for all at once
+            square += np.square(values[rows] - mean).sum(axis=0)
+            largest = np.maximum(largest, np.abs(values[rows]).max(axis=0, initial=0.0))
+        deviation = np.sqrt(square / max(len(values), 1))
+        varied = deviation > 1e-12 * np.maximum(1.0, largest)
         share = config.feature_scale / np.sqrt(max(int(varied.sum()), 1))
         scale = np.divide(share, deviation, out=np.zeros_like(deviation), where=varied)
-        return cls(values.mean(axis=0).astype(np.float32), scale.astype(np.float32))
+        return cls(mean.astype(np.float32), scale.astype(np.float32))
 
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
         values = _numbers(graph, nodes)
@@ -56,12 +63,15 @@ class Standardised(FeatureMap):
                 "give the columns that fit read, in the same order"
             )
         with np.errstate(over="ignore", invalid="ignore"):
-            result: FloatArray = ((values - self._mean) * self._scale).astype(np.float32)
-        fine = (np.abs(result) < _FARTHEST).all(axis=1)
+            result: FloatArray = values - self._mean
+            result *= self._scale
+        fine = _in_range(result)
         if not fine.all():  # the difference of two large numbers may overflow single precision
             exact = (values[~fine].astype(np.float64) - self._mean) * self._scale
             result[~fine] = np.clip(exact, -_FARTHEST, _FARTHEST)
-            _check_range(graph, nodes, np.asarray((np.abs(result) < _FARTHEST).all(axis=1)))
+            _check_range(graph, nodes, _in_range(result))
+        if nodes is None and isinstance(graph.features, np.memmap):
+            _let_go(graph.features)
         return result
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
@@ -77,8 +87,22 @@ def _numbers(graph: Graph, nodes: IntArray | None) -> FloatArray:
         raise InputError("the model reads node features, but this graph has none: give its node table")
     values = graph.features if nodes is None else graph.features[nodes]
     dense: FloatArray = np.asarray(values.toarray() if sp.issparse(values) else values, np.float32)
-    check_finite(graph, nodes, np.asarray(np.isfinite(dense).all(axis=1)))
+    fine = [np.isfinite(dense[rows]).all(axis=1) for rows in row_blocks(len(dense))]
+    check_finite(graph, nodes, np.concatenate([np.ones(0, bool), *fine]))
     return dense
+
+
+def _let_go(mapped: "np.memmap[Any, Any]") -> None:
+    """Let the system take back the memory of a mapped file that was read as a whole; it is read again if needed."""
+    base = getattr(mapped, "_mmap", None)
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED") and mapped.mode == "r":
+        base.madvise(mmap.MADV_DONTNEED)
+
+
+def _in_range(rows: FloatArray) -> npt.NDArray[np.bool_]:
+    """Which rows have no number that is too far from the mean."""
+    fine = [(np.abs(rows[block]) < _FARTHEST).all(axis=1) for block in row_blocks(len(rows))]
+    return np.concatenate([np.ones(0, bool), *fine])
 
 
 def _check_range(graph: Graph, nodes: IntArray | None, fine: npt.NDArray[np.bool_]) -> None:

@@ -3,12 +3,14 @@
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import eigh
 
 from sanne.graph.graph import FloatArray
-from sanne.graph.sparse import multiply
+from sanne.graph.sparse import each_block, multiply
 
+_FEW_COLUMNS = 512  # of a dense matrix, up to which its singular vectors are computed directly
 _SPARE = 24  # columns beyond those wanted, so that the last ones are right too
 
 
@@ -24,6 +26,10 @@ def components(matrix: Any, width: int, stream: np.random.Generator, passes: int
         return np.zeros((matrix.shape[1], 1), np.float32)
     if not 1e-6 < largest < 1e6:
         matrix = matrix / np.float32(largest)  # squares of its squares are to be numbers
+    if not sp.issparse(matrix) and matrix.shape[1] <= _FEW_COLUMNS and matrix.shape[0] >= matrix.shape[1]:
+        values, axes = eigh(_gram(matrix))
+        kept = values[::-1][:width] > 1e-10 * max(values[-1], 1e-30)
+        return definite_signs(axes[:, ::-1][:, :width][:, kept])
     start = stream.standard_normal((matrix.shape[1], block)).astype(np.float32)
     transposed = matrix.T.tocsr() if sp.issparse(matrix) else matrix.T
     basis = multiply(matrix, start)
@@ -34,6 +40,12 @@ def components(matrix: Any, width: int, stream: np.random.Generator, passes: int
     kept = values[::-1][:width] > 1e-10 * max(values[-1], 1e-30)
     scaled = axes[:, ::-1][:, :width][:, kept] / np.sqrt(values[::-1][:width][kept])
     return definite_signs(across @ scaled.astype(np.float32))
+
+
+def _gram(matrix: FloatArray) -> npt.NDArray[np.float64]:
+    """The products of all columns with each other, some rows at a time."""
+    parts = each_block(lambda rows: matrix[rows].T @ matrix[rows], len(matrix))
+    return np.sum(parts, axis=0, dtype=np.float64)
 
 
 def definite_signs(axes: FloatArray) -> FloatArray:

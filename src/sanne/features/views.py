@@ -26,6 +26,7 @@ from sanne.seeds import derived_seed, mixed, numpy_stream
 from sanne.vectors.normalise import unit
 
 _SIGNS = 4  # columns that a word is hashed to
+_WIDEST = 512  # halves of more numbers are columns of their own
 FEWEST_COLUMNS = 8  # with fewer, no half can tell anything about the other
 
 
@@ -64,6 +65,7 @@ class Views(FeatureMap):
     """Rows side by side: the base map's, for each split those of its two halves, fine words, and those of the links.
 
     Fine words are all words hashed to few columns: they keep rare ones, which the base map's main axes leave out.
+    Halves of not too many numbers are no columns of their own: they are the base map's columns times `bases`.
     """
 
     name = "views"
@@ -83,7 +85,10 @@ class Views(FeatureMap):
         self.fine = fine
         self._splits = splits
         self.reads, self.directional, self.costly = base.reads, base.directional, base.costly
-        self.widths = [base.width, *(split.basis.shape[1] for split in splits for _ in (0, 1))]
+        self.linear = not base.directional and type(base).reduced is FeatureMap.reduced and base.width <= _WIDEST
+        self.widths = [base.width]
+        if not self.linear:
+            self.widths += [split.basis.shape[1] for split in splits for _ in (0, 1)]
         self.widths += [part.width for part in (fine, links) if part is not None]
         self.width = sum(self.widths)
 
@@ -131,12 +136,15 @@ class Views(FeatureMap):
         return self._rows(self.base.columns(graph, nodes), graph, nodes)
 
     def _rows(self, columns: Any, graph: Graph, nodes: IntArray | None) -> FloatArray:
+        words = self.base.reduced(columns)
+        if len(self.widths) == 1:
+            return np.ascontiguousarray(words, np.float32)
         rows = np.empty((columns.shape[0], self.width), np.float32)
         ends = np.cumsum([0, *self.widths])
-        rows[:, : ends[1]] = self.base.reduced(columns)
-        halves = 1 + 2 * self.num_splits
-        if self._splits:
-            rows[:, ends[1] : ends[halves]] = multiply(columns, self._padded)
+        rows[:, : ends[1]] = words
+        halves = 1 if self.linear else 1 + 2 * self.num_splits
+        if halves > 1:
+            rows[:, ends[1] : ends[halves]] = multiply(columns, np.concatenate(self.bases, axis=1))
         if self.fine is not None:
             rows[:, ends[halves] : ends[halves + 1]] = self.fine.of(columns)
         if self.directional:
@@ -147,10 +155,10 @@ class Views(FeatureMap):
         return rows
 
     @cached_property
-    def _padded(self) -> npt.NDArray[np.float32]:
-        """The bases of all halves side by side, (columns, widths); zeros outside of a half."""
-        parts = [np.where((sides == side)[:, None], basis, 0) for sides, basis in self._splits for side in (0, 1)]
-        return np.concatenate(parts, axis=1).astype(np.float32)
+    def bases(self) -> list[npt.NDArray[np.float32]]:
+        """What leads from all columns to each half, (columns, width); zeros for the columns of the other half."""
+        sides = [(split, side) for split in self._splits for side in (0, 1)]
+        return [np.where((split.sides == side)[:, None], split.basis, 0).astype(np.float32) for split, side in sides]
 
     def rows_stay_on_disk(self, graph: Graph) -> bool:
         return self.base.rows_stay_on_disk(graph)

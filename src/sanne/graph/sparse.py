@@ -2,18 +2,21 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from sanne.device import available_cores
+from sanne.device import available_cores, one_blas_thread
 from sanne.errors import InputError
 from sanne.seeds import kernel
 
+Result = TypeVar("Result")
+
 _ALWAYS_ALLOWED = 2**20  # columns
 _ROWS_A_THREAD = 256  # with fewer, a second thread costs more than it gives
+_ROWS_AT_ONCE = 8192
 _A_VALUE = 16  # columns beyond those, for each stored value
 
 
@@ -66,6 +69,21 @@ def in_parts(work: Callable[[int, int], object], indptr: npt.NDArray[Any]) -> No
     cuts = [0, *np.searchsorted(effort, np.linspace(0, effort[-1], count + 1)[1:-1]).tolist(), len(effort)]
     with ThreadPoolExecutor(count) as pool:
         list(pool.map(work, cuts[:-1], cuts[1:]))
+
+
+def row_blocks(count: int) -> list[slice]:
+    """Ranges of rows that are worked on at a time; the same for any number of cores."""
+    return [slice(first, min(first + _ROWS_AT_ONCE, count)) for first in range(0, count, _ROWS_AT_ONCE)]
+
+
+def each_block(work: Callable[[slice], Result], count: int) -> list[Result]:
+    """What `work` gives for each range of rows, in their order, computed by all cores.
+
+    BLAS keeps to one thread: with more, sums would have another order.
+    """
+    blocks = row_blocks(count)
+    with one_blas_thread(), ThreadPoolExecutor(available_cores()) as pool:
+        return list(pool.map(work, blocks))
 
 
 @kernel

@@ -8,7 +8,7 @@ goes through the same matrix.
 """
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -20,7 +20,8 @@ from sanne.config import Config
 from sanne.errors import InputError
 from sanne.features.base import FeatureMap
 from sanne.features.views import Views
-from sanne.graph.graph import Adjacency, FloatArray, Graph
+from sanne.graph.graph import Adjacency, FloatArray, Graph, IntArray
+from sanne.graph.sparse import each_block, row_blocks
 from sanne.model.clusters import doubt
 from sanne.model.model import Asked, Model, Reading, largest_shares
 from sanne.model.ridge import Doubles
@@ -30,7 +31,8 @@ from sanne.walks.diffusion import Diffusion, step_weights
 
 LARGEST_DIM = 4096
 CLUSTERS = (32, 64)  # sizes of the clusterings by which uncertainty is told
-_SPREAD_BYTES = 2**29  # of one view at all restarts, columns of it at a time
+SPREAD_BYTES = 3 * 2**28  # of one view at all restarts, some columns of it at a time
+_FEWEST_COLUMNS = 16  # at a time: rows of fewer cost nearly as much to reach as these
 
 
 class Token(NamedTuple):
@@ -41,34 +43,61 @@ class Token(NamedTuple):
     place: slice  # among all tokens of a node
 
 
+class Part(NamedTuple):
+    """Some columns of a view as walks with some restarts see them."""
+
+    view: int
+    columns: slice
+    restarts: list[int]
+    rows: npt.NDArray[np.floating[Any]]  # (nodes, restarts, columns)
+    scale: float = 1.0  # of the rows
+
+
 class Layout:
-    """Where each token of a node is: its words, smoothed words, halves and links at restarts, degrees."""
+    """Where each token of a node is: its words, smoothed words, halves and links at restarts, degrees.
+
+    Halves of plain numbers are sums of the node's columns: there the columns at all restarts are the tokens, and own
+    and smoothed ones, and halves, are what `learn` makes of them.
+    """
 
     def __init__(self, config: Config, views: Views) -> None:
         restarts = config.objective.restarts
         ends = np.cumsum([0, *views.widths]).tolist()
         self.columns = [slice(first, last) for first, last in itertools.pairwise(ends)]  # of each view
-        self.halves = range(1, 1 + 2 * views.num_splits)
-        rest = range(self.halves.stop, len(views.widths))
+        self.directional, self.linear = views.directional, views.linear
+        self.itself = restarts.index(1.0)
+        first = len(views.widths) if self.linear else 1  # halves that are no columns have numbers beyond the others
+        self.halves = range(first, first + 2 * views.num_splits)
+        rest = range(1 if self.linear else self.halves.stop, len(views.widths))
         self.fine = rest[:1] if views.fine is not None else rest[:0]  # one view, or none
         self.links = rest[len(self.fine) :]  # one view, or none
-        self.directional = views.directional
-        self.itself = restarts.index(1.0)
+        every = list(range(len(restarts)))
+        self.restarts = dict.fromkeys(self.halves, every)  # that each view is seen at
+        self.restarts |= {view: [self.itself] for view in self.fine}
+        self.restarts |= {view: [restarts.index(r) for r in config.objective.link_restarts] for view in self.links}
         words = views.widths[0]
-        self.own, self.smoothed, self.width = slice(0, words), slice(words, 2 * words), 2 * words
+        self.width = 0 if self.linear else 2 * words
         self.seen: list[Token] = []
-        kinds = dict.fromkeys(self.halves, restarts)
-        kinds |= dict.fromkeys(self.fine, (1.0,)) | dict.fromkeys(self.links, config.objective.link_restarts)
-        for view, at in kinds.items():
-            for restart in at:
+        kinds = {0: every} if self.linear else {}
+        for view, at in (kinds | self.restarts).items():
+            for restart in at if view < len(views.widths) else []:
                 place = slice(self.width, self.width + views.widths[view])
-                self.seen.append(Token(view, restarts.index(restart), place))
+                self.seen.append(Token(view, restart, place))
                 self.width = place.stop
+        self.own = self.place(0, self.itself) if self.linear else slice(0, words)
+        self.smoothed = None if self.linear else slice(words, 2 * words)
         self.degrees = slice(self.width, self.width + len(restarts))
         self.width = self.degrees.stop
 
-    def of(self, view: int) -> list[Token]:
-        return [token for token in self.seen if token.view == view]
+    def place(self, view: int, restart: int) -> slice:
+        return next(token.place for token in self.seen if (token.view, token.restart) == (view, restart))
+
+    def spread(self) -> dict[int, list[int]]:
+        """The views that are tokens, and the restarts of each."""
+        found: dict[int, list[int]] = {}
+        for token in self.seen:
+            found.setdefault(token.view, []).append(token.restart)
+        return found
 
 
 class HiddenModel(Model):
@@ -89,6 +118,7 @@ class HiddenModel(Model):
         self.config = config.objective
         self.wanted_dim = config.model.dim
         self.seed = seed
+        self.views = views  # for `learn`; a model that was read from a file has views without numbers here
         self.layout = Layout(config, views)
         self.vector_dim = dim
         self.step_weights = step_weights(self.config.restarts, self.config.restart_steps)
@@ -143,13 +173,25 @@ class HiddenModel(Model):
         return Reading(vectors, self.uncertainty(vectors), contributions)
 
     def read_whole(self, adjacency: Adjacency, features: FloatArray) -> FloatArray:
-        diffusion, layout, matrix = Diffusion(adjacency), self.layout, self.matrix.numpy()
-        words = features[:, layout.columns[0]]
-        vectors = words @ matrix[layout.own] + self.offset.numpy()
-        vectors += self.smoothed(diffusion, words, self.mixture.numpy()) @ matrix[layout.smoothed]
-        for token, columns, rows in self.spread(diffusion, features):
-            vectors += rows @ matrix[token.place][columns]
-        vectors += self.degrees(diffusion) @ matrix[layout.degrees]
+        diffusion = Diffusion(adjacency)
+        return self.vectors_of(diffusion, features, self.spread(diffusion, features), self.degrees(diffusion))
+
+    def vectors_of(
+        self, diffusion: Diffusion, features: FloatArray, parts: Iterable[Part], degrees: FloatArray
+    ) -> FloatArray:
+        """Vectors of all nodes from their tokens."""
+        layout, matrix = self.layout, self.matrix.numpy()
+        vectors = np.empty((len(features), self.vector_dim), np.float32)
+        vectors[:] = self.offset.numpy()
+        _add_products(vectors, degrees, matrix[layout.degrees])
+        if layout.smoothed is not None:
+            words = features[:, layout.columns[0]]
+            _add_products(vectors, words, matrix[layout.own])
+            _add_products(vectors, self.smoothed(diffusion, words, self.mixture.numpy()), matrix[layout.smoothed])
+        for part in parts:
+            places = [layout.place(part.view, restart) for restart in part.restarts]
+            weights = np.concatenate([matrix[place][part.columns] for place in places])
+            _add_products(vectors, part.rows.reshape(len(vectors), -1), np.float32(part.scale) * weights)
         return vectors
 
     def present_vectors(self) -> FloatArray | None:
@@ -157,29 +199,34 @@ class HiddenModel(Model):
 
     def uncertainty(self, vectors: FloatArray) -> FloatArray:
         """One minus the largest share that a clustering gives a node, mean over clusterings."""
-        return doubt(vectors, np.split(self.centres.numpy(), np.cumsum(CLUSTERS)[:-1]))
+        clusterings = np.split(self.centres.numpy(), np.cumsum(CLUSTERS)[:-1])
+        found = np.empty(len(vectors), np.float32)
+        for rows in row_blocks(len(vectors)):
+            found[rows] = doubt(vectors[rows], clusterings)
+        return found
 
-    def spread(self, diffusion: Diffusion, features: FloatArray) -> Iterator[tuple[Token, slice, FloatArray]]:
-        """Tokens of all nodes, some columns of a view at a time: the token, which of its columns, and the rows."""
-        for view in (*self.layout.halves, *self.layout.fine, *self.layout.links):
-            tokens, place = self.layout.of(view), self.layout.columns[view]
-            if {token.restart for token in tokens} <= {self.layout.itself}:  # nothing to spread
-                for token in tokens:
-                    yield token, slice(0, place.stop - place.start), features[:, place]
-                continue
-            if not tokens:
-                continue
-            weights = self.step_weights[:, [token.restart for token in tokens]]
-            at_once = max(1, _SPREAD_BYTES // (4 * len(tokens) * diffusion.num_nodes))
-            for first in range(0, place.stop - place.start, at_once):
-                columns = slice(first, min(first + at_once, place.stop - place.start))
+    def spread(self, diffusion: Diffusion, features: FloatArray, at: IntArray | None = None) -> Iterator[Part]:
+        """Tokens of all nodes, or of those in `at`, some columns of a view at a time."""
+        for view, restarts in self.layout.spread().items():
+            place = self.layout.columns[view]
+            width = place.stop - place.start
+            far = [restart for restart in restarts if restart != self.layout.itself]
+            if self.layout.itself in restarts:
+                rows = features[:, place] if at is None else features[at, place]
+                yield Part(view, slice(0, width), [self.layout.itself], rows[:, None])
+            count = len(far) * (diffusion.num_nodes if at is None else len(at)) + 2 * diffusion.num_nodes
+            at_once = max(_FEWEST_COLUMNS, SPREAD_BYTES // (4 * count))
+            for first in range(0, width if far else 0, at_once):
+                columns = slice(first, min(first + at_once, width))
                 part = features[:, place.start + columns.start : place.start + columns.stop]
-                for token, rows in zip(tokens, diffusion.spread(part, weights), strict=True):
-                    yield token, columns, rows
+                # No name for what is given: it would keep a part in memory while the next one is computed.
+                yield Part(view, columns, far, diffusion.spread(part, self.step_weights[:, far], at).transpose(1, 0, 2))
 
-    def smoothed(self, diffusion: Diffusion, words: FloatArray, mixture: FloatArray) -> FloatArray:
-        """The words of all nodes at a mixture of restarts."""
-        rows = diffusion.spread(words, self.step_weights @ mixture[:, None])[0]
+    def smoothed(
+        self, diffusion: Diffusion, words: FloatArray, mixture: FloatArray, at: IntArray | None = None
+    ) -> FloatArray:
+        """The words of all nodes, or of those in `at`, at a mixture of restarts."""
+        rows = diffusion.spread(words, self.step_weights @ mixture[:, None], at)[0]
         return unit(rows) if self.layout.directional else rows
 
     def degrees(self, diffusion: Diffusion) -> FloatArray:
@@ -199,11 +246,11 @@ class HiddenModel(Model):
         Gives places, rows (nodes, width), and how much each restart is in them, (restarts,).
         """
         layout, each = self.layout, np.eye(len(seen), dtype=np.float32)
-        words = seen[:, :, layout.columns[0]]
-        yield layout.own, words[layout.itself], each[layout.itself]
-        mixture = self.mixture.numpy()
-        mixed = np.tensordot(mixture, words, 1)
-        yield layout.smoothed, unit(mixed) if layout.directional else mixed, mixture
+        if layout.smoothed is not None:
+            words, mixture = seen[:, :, layout.columns[0]], self.mixture.numpy()
+            yield layout.own, words[layout.itself], each[layout.itself]
+            mixed = np.tensordot(mixture, words, 1)
+            yield layout.smoothed, unit(mixed) if layout.directional else mixed, mixture
         for token in layout.seen:
             yield token.place, seen[token.restart][:, layout.columns[token.view]], each[token.restart]
         yield layout.degrees, self._degrees(seen[:, :, -1], degrees), np.zeros(len(seen), np.float32)
@@ -214,3 +261,12 @@ class HiddenModel(Model):
         for place, rows, restarts in self._tokens(seen, degrees):
             found += np.linalg.norm(rows @ matrix[place], axis=1)[:, None] * restarts
         return found / np.maximum(seen[:, :, -1].T, 1e-12)
+
+
+def _add_products(vectors: FloatArray, rows: npt.NDArray[np.floating[Any]], weights: FloatArray) -> None:
+    """Add rows times weights to vectors, by all cores, each some nodes at a time."""
+
+    def add(block: slice) -> None:
+        vectors[block] += np.asarray(rows[block], np.float32) @ weights
+
+    each_block(add, len(vectors))

@@ -10,9 +10,10 @@ from scipy.linalg import eigh
 from sanne.device import available_cores
 from sanne.errors import InputError
 from sanne.features.svd import definite_signs
-from sanne.graph.graph import Adjacency, FloatArray
+from sanne.graph.graph import Adjacency, FloatArray, IntArray
+from sanne.graph.sparse import each_block
 from sanne.model.clusters import spherical_kmeans
-from sanne.model.hidden import CLUSTERS, HiddenModel, Token
+from sanne.model.hidden import CLUSTERS, HiddenModel, Part
 from sanne.model.ridge import Prediction, predict
 from sanne.seeds import numpy_stream
 from sanne.vectors.normalise import unit
@@ -25,6 +26,8 @@ _COARSE = 16  # leading columns of a hidden half, by which tokens and restarts a
 _FAR, _SMOOTHING = 0.1, 0.2  # smoothed words mix restarts up to the first; up to the second they tell whether to smooth
 _SHARP, _GAIN_SHARP = 16.0, 4.0  # they count by their R2, and by what they add to a node's own words, to these powers
 _GATE, _FAINT = 8.0, 0.05  # smoothed words count less where R2 is better without them, or is below this at all
+_KEPT_BYTES = 2**30  # of the tokens of all nodes, which are kept for their vectors; more are computed again
+_FARTHEST = 10_000.0  # times the typical number, up to where tokens may be kept in half precision
 _AXES = 20_000  # nodes that the principal axes are of, at most
 _CLUSTERED = 10_000  # nodes that are clustered, at most
 
@@ -38,25 +41,47 @@ class Block(NamedTuple):
 
 
 class Learner:
-    """The tokens of the nodes that a model is fitted on."""
+    """The tokens of the nodes that a model is fitted on, by view and restart; of length one in the mean."""
 
     def __init__(self, model: HiddenModel, diffusion: Diffusion, features: FloatArray) -> None:
         self.model, self.layout = model, model.layout
-        self.chosen: Any = slice(None)
+        self.chosen: IntArray | None = None
         if diffusion.num_nodes > FITTED:
             stream = numpy_stream(model.seed, "fitted")
             self.chosen = np.sort(stream.choice(diffusion.num_nodes, FITTED, replace=False))
-        self.words = features[self.chosen, self.layout.columns[0]]
-        parts: dict[int, list[FloatArray]] = {}
-        for token, _, rows in model.spread(diffusion, features):
-            parts.setdefault(token.place.start, []).append(np.array(rows[self.chosen]))
-        self.rows: dict[int, FloatArray] = {}  # by where a token begins; of length one in the mean
-        self.factors: dict[int, np.float32] = {}  # what it was multiplied by for that
-        for place in list(parts):
-            rows = np.concatenate(parts.pop(place), axis=1)
+        self.words = features[slice(None) if self.chosen is None else self.chosen, self.layout.columns[0]]
+        far = [token.place for token in self.layout.seen if token.restart != self.layout.itself]
+        spread = sum(place.stop - place.start for place in far)
+        keeps = self.chosen is not None and 2 * diffusion.num_nodes * spread <= _KEPT_BYTES
+        self.kept: list[Part] = []  # tokens of all nodes, if there are not too many
+        self.rows: dict[tuple[int, int], FloatArray] = {}
+        for part in model.spread(diffusion, features, None if keeps else self.chosen):
+            self._add(Part(*part[:3], part.rows[self.chosen]) if keeps else part)
+            if keeps:
+                self.kept.append(part if part.restarts == [self.layout.itself] else _compact(part))
+            del part  # or it would stay in memory while the next one is computed
+        self.smoothable = {
+            key[1]: self.rows.pop(key) for key in list(self.rows) if key[0] == 0
+        }  # own words, by restart
+        self.factors: dict[tuple[int, int], np.float32] = {}  # what a token was multiplied by
+        for key, rows in self.rows.items():
             length = float(np.sqrt(np.mean(np.einsum("ij,ij->i", rows, rows))))
-            self.factors[place] = np.float32(1 / max(length, 1e-12))
-            self.rows[place] = self.factors[place] * rows
+            self.factors[key] = np.float32(1 / max(length, 1e-12))
+            rows *= self.factors[key]
+
+    def _add(self, part: Part) -> None:
+        """Take over the tokens of a part; halves that are sums of its columns too."""
+        layout, (nodes, _, _) = self.layout, part.rows.shape
+        bases = (
+            dict(zip(layout.halves, self.model.views.bases, strict=True)) if layout.linear and part.view == 0 else {}
+        )
+        for restart, rows in zip(part.restarts, part.rows.transpose(1, 0, 2), strict=True):
+            for half, basis in bases.items():
+                total = self.rows.setdefault((half, restart), np.zeros((nodes, basis.shape[1]), np.float32))
+                total += rows @ basis[part.columns]
+            place = layout.columns[part.view]
+            kept = self.rows.setdefault((part.view, restart), np.empty((nodes, place.stop - place.start), np.float32))
+            kept[:, part.columns] = rows
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
@@ -64,16 +89,27 @@ class Learner:
         firsts = self.layout.halves[::2]
         return [pair for first in firsts for pair in ((first, first + 1), (first + 1, first))]
 
-    def predictors(self, view: int) -> list[Token]:
+    def predictors(self, view: int) -> list[tuple[int, int]]:
         """What a hidden half is predicted from: the other half, and the links."""
-        return self.layout.of(view) + [token for link in self.layout.links for token in self.layout.of(link)]
+        views = [view, *self.layout.links]
+        return [(view, restart) for view in views for restart in self.layout.restarts[view]]
 
     def guess(self, seen: int, hidden: int) -> Prediction:
-        tokens = self.predictors(seen)
-        itself = next(token for token in self.layout.of(hidden) if token.restart == self.layout.itself)
-        left_out = numpy_stream(self.model.seed, "left_out", seen).random(len(self.words)) < _LEFT_OUT
-        rows = [self.rows[token.place.start] for token in tokens]
-        return predict(rows, self.rows[itself.place.start], left_out, _COARSE)
+        left_out = numpy_stream(self.model.seed, "left_out", self._number(seen)).random(len(self.words)) < _LEFT_OUT
+        rows = [self.rows[key] for key in self.predictors(seen)]
+        return predict(rows, self.rows[hidden, self.layout.itself], left_out, _COARSE)
+
+    def _number(self, half: int) -> int:
+        return half - self.layout.halves.start + 1
+
+    def _read(self, key: tuple[int, int], weights: Any) -> tuple[slice, Any]:
+        """Weights, or a factor, of a token as they are for what the model reads."""
+        view, restart = key
+        weights = self.factors[key] * weights
+        if self.layout.linear and view in self.layout.halves:
+            basis = self.model.views.bases[self._number(view) - 1]
+            return self.layout.place(0, restart), basis @ weights
+        return self.layout.place(view, restart), weights
 
     def predicted(self, guesses: list[Prediction], name: str, weight: float) -> Block:
         """The predictions of all halves side by side."""
@@ -85,19 +121,30 @@ class Learner:
             weights = getattr(guess, name)
             columns = slice(first, first + weights.shape[1])
             first, row = columns.stop, 0
-            for token in self.predictors(seen):
-                rows = self.rows[token.place.start]
+            for key in self.predictors(seen):
+                rows = self.rows[key]
                 part = weights[row : row + rows.shape[1]]
                 row += rows.shape[1]
                 values[:, columns] += rows @ part
                 spread = np.zeros((rows.shape[1], width), np.float32)
-                spread[:, columns] = self.factors[token.place.start] * part
-                maps.append((token.place, spread))
+                spread[:, columns] = part
+                maps.append(self._read(key, spread))
         return Block(weight, values, maps)
 
-    def seen(self, token: Token, weight: float) -> Block:
-        """A token as it is."""
-        return Block(weight, self.rows[token.place.start].copy(), [(token.place, self.factors[token.place.start])])
+    def seen(self, view: int, weight: float) -> list[Block]:
+        """The tokens of a view as they are."""
+        keys = [(view, restart) for restart in self.layout.restarts[view]]
+        return [Block(weight, self.rows[key].copy(), [self._read(key, 1.0)]) for key in keys]
+
+    def smoothed(self, diffusion: Diffusion, features: FloatArray, mixture: FloatArray, weight: float) -> Block:
+        """The words at a mixture of restarts."""
+        if self.layout.smoothed is not None:
+            words = features[:, self.layout.columns[0]]
+            values = self.model.smoothed(diffusion, words, mixture, self.chosen)
+            return Block(weight, np.array(values), [(self.layout.smoothed, 1.0)])
+        shares = [(restart, share) for restart, share in enumerate(mixture) if share > 0]
+        values = np.sum([share * self.smoothable[restart] for restart, share in shares], axis=0)
+        return Block(weight, values, [(self.layout.place(0, restart), share) for restart, share in shares])
 
 
 def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dict[str, Any]:
@@ -107,29 +154,52 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
     with ThreadPoolExecutor(available_cores()) as pool:  # each with one thread of BLAS, so that sums keep their order
         guesses = list(pool.map(lambda pair: learner.guess(*pair), learner.pairs))
     mixture, gate = choose_smoothing(guesses, np.array(config.restarts))
-    smoothed = model.smoothed(diffusion, features[:, layout.columns[0]], mixture)[learner.chosen]
-    degrees = model.degrees(diffusion)[learner.chosen]
+    all_degrees = model.degrees(diffusion)
+    degrees = all_degrees if learner.chosen is None else all_degrees[learner.chosen]
     narrow = 1 / np.maximum(degrees.std(axis=0), 1e-6)
     blocks = [
         Block(config.own_weight if guesses else 1.0, learner.words.copy(), [(layout.own, 1.0)]),
-        Block(config.smoothed_weight * gate, np.array(smoothed), [(layout.smoothed, 1.0)]),
+        learner.smoothed(diffusion, features, mixture, config.smoothed_weight * gate),
         Block(config.degree_weight, degrees * narrow, [(layout.degrees, np.diag(narrow))]),
     ]
-    blocks += [learner.seen(token, config.fine_weight) for view in layout.fine for token in layout.of(view)]
+    blocks += [block for view in layout.fine for block in learner.seen(view, config.fine_weight)]
     if guesses:
         blocks.append(learner.predicted(guesses, "joint", config.joint_weight))
         blocks.append(learner.predicted(guesses, "stacked", config.stacked_weight))
     else:
-        blocks += [learner.seen(token, config.joint_weight) for view in layout.links for token in layout.of(view)]
+        blocks += [block for view in layout.links for block in learner.seen(view, config.joint_weight)]
     vectors = _turn(model, [block for block in blocks if block.weight > 0])
     model.mixture.copy_(torch.from_numpy(mixture))
     ones = np.ones((len(features), 1), np.float32)
     anywhere = np.append(diffusion.background(features), diffusion.background(ones))
     model.background.copy_(torch.from_numpy(anywhere))
     model.centres = torch.from_numpy(_centres(vectors, model.seed))
-    model.present = vectors if len(vectors) == diffusion.num_nodes else None
+    if learner.chosen is not None:
+        kept = learner.kept
+        del learner, blocks, vectors  # the memory is for the vectors of all nodes
+        vectors = model.vectors_of(diffusion, features, kept or model.spread(diffusion, features), all_degrees)
+    model.present = vectors
     curve = np.mean([guess.scores for guess in guesses], axis=0).round(4).tolist() if guesses else []
     return {"hidden_r2": curve, "mixture": mixture.astype(float).round(3).tolist(), "smoothing": round(gate, 3)}
+
+
+def _compact(part: Part) -> Part:
+    """A part in half the memory: its numbers in half precision, unless some are too far from the others for that."""
+    rows = part.rows
+    sizes = each_block(
+        lambda block: (np.sqrt(np.abs(rows[block])).sum(dtype=np.float64), np.abs(rows[block]).max()), len(rows)
+    )
+    roots, largest = zip(*sizes, strict=True)
+    typical = float(sum(roots) / rows.size) ** 2  # by roots: a single far number does not change it
+    if max(largest) >= _FARTHEST * typical:
+        return part
+    halved = np.empty(rows.shape, np.float16)
+
+    def convert(block: slice) -> None:
+        halved[block] = rows[block] * np.float32(1 / typical)
+
+    each_block(convert, len(rows))
+    return Part(*part[:3], halved, typical)
 
 
 def choose_smoothing(guesses: list[Prediction], restarts: Any) -> tuple[FloatArray, float]:

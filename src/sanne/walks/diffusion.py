@@ -1,8 +1,9 @@
 """Random walks with restarts, exactly: what the mean over endless many walks sees, without drawing any.
 
 With S = D^-1/2 (A + I) D^-1/2, a restart r turns rows X into sum_k r (1 - r)^k S^k X; the last step takes all that is
-left. All restarts share the products S^k X. For all nodes at once rows are spread over the graph, step by step
-(`Diffusion.spread`); for a few nodes their walks are followed instead (`Diffusion.around`).
+left. All restarts share the products S^k X, which are means over neighbours of D^-1/2 X. For all nodes at once rows
+are spread over the graph, step by step (`Diffusion.spread`); for a few nodes their walks are followed instead
+(`Diffusion.around`).
 """
 
 from collections.abc import Sequence
@@ -66,23 +67,38 @@ class Diffusion:
         else:
             sums = np.asarray(adjacency.to_scipy().sum(axis=1), np.float64).ravel()
         self.degrees: npt.NDArray[np.float64] = sums + 1
-        self._roots = (self.degrees**-0.5).astype(np.float32)
+        self._roots = (self.degrees**0.5).astype(np.float32)
+        self._shares = (1 / self.degrees).astype(np.float32)
 
     @property
     def num_nodes(self) -> int:
         return len(self.degrees)
 
-    def spread(self, rows: FloatArray, weights: FloatArray) -> npt.NDArray[np.float32]:
-        """Rows (nodes, width) for each column of `weights`, (columns, nodes, width); see `step_weights`."""
+    def spread(self, rows: FloatArray, weights: FloatArray, at: IntArray | None = None) -> npt.NDArray[np.float32]:
+        """Rows (nodes, width) for each column of `weights`, (columns, nodes, width); see `step_weights`.
+
+        `at`: only for these nodes, which saves the memory of all others. The result of a node is contiguous.
+        """
         weights = np.ascontiguousarray(weights, np.float32)
-        power = np.array(rows, np.float32, order="C")  # a copy: later steps write into it
-        sums = weights[0][:, None, None] * power
+        power = np.asarray(rows, np.float32) / self._roots[:, None]  # so that a step is a mean over neighbours
         other = np.empty_like(power)
-        for share in weights[1:]:
-            arrays = (self._indptr, self._indices, self._weights, self._roots, power, other, sums, share)
+        places = np.empty(0, np.int32)
+        if at is not None:
+            places = np.full(len(power), -1, np.int32)
+            places[at] = np.arange(len(at))
+        first = power if at is None else power[at]
+        sums = weights[0][None, :, None] * first[:, None]
+        for step in range(1, len(weights)):
+            # Sums are read and written at every second step, for that step and the one before it.
+            counted = np.zeros((2, weights.shape[1]), np.float32)
+            if step % 2 == 0 or step == len(weights) - 1:
+                counted[1] = weights[step]
+                counted[0] = weights[step - 1] if step % 2 == 0 else 0
+            arrays = (self._indptr, self._indices, self._weights, self._shares, power, other, sums, counted, places)
             in_parts(partial(_spread, *arrays), self._indptr)
             power, other = other, power
-        return sums
+        sums *= (self._roots if at is None else self._roots[at])[:, None, None]
+        return sums.transpose(1, 0, 2)
 
     def background(self, rows: FloatArray) -> FloatArray:
         """What very long walks see of rows, wherever they start: (width,), for a degree of one."""
@@ -127,36 +143,50 @@ def _spread(
     indptr: Any,
     indices: Any,
     weights: Any,
-    roots: Any,
+    shares: Any,
     power: Any,
     result: Any,
     sums: Any,
-    shares: Any,
+    counted: Any,
+    places: Any,
     first: int,
     last: int,
 ) -> None:
-    """One step for the nodes from `first` to `last`, and its share in the sums of all restarts."""
+    """One step for the nodes from `first` to `last`; `counted` is what it and the step before add to the sums.
+
+    Neighbours are added four at a time: their rows are far apart in memory, and are waited for together.
+    """
+    adds = counted.max() > 0
     for node in range(first, last):
-        row = result[node]
-        root = roots[node]
+        row, own, share = result[node], power[node], shares[node]
         for c in range(row.size):
-            row[c] = root * power[node, c]
-        for position in range(indptr[node], indptr[node + 1]):
-            end = indices[position]
-            factor = roots[end]
-            if weights.size > 0:
-                factor *= weights[position]
-            other = power[end]
-            for c in range(row.size):
-                row[c] += factor * other[c]
-        for c in range(row.size):
-            row[c] *= root
-        for r in range(shares.size):
-            share = shares[r]
-            if share > 1e-7:
-                total = sums[r, node]
+            row[c] = own[c] if weights.size == 0 else share * own[c]
+        position, end = indptr[node], indptr[node + 1]
+        if weights.size > 0:
+            for p in range(position, end):
+                factor, other = share * weights[p], power[indices[p]]
                 for c in range(row.size):
-                    total[c] += share * row[c]
+                    row[c] += factor * other[c]
+        else:
+            while position + 4 <= end:
+                one, two = power[indices[position]], power[indices[position + 1]]
+                three, four = power[indices[position + 2]], power[indices[position + 3]]
+                for c in range(row.size):
+                    row[c] += (one[c] + two[c]) + (three[c] + four[c])
+                position += 4
+            for p in range(position, end):
+                other = power[indices[p]]
+                for c in range(row.size):
+                    row[c] += other[c]
+            for c in range(row.size):
+                row[c] *= share
+        place = node if places.size == 0 else places[node]
+        if adds and place >= 0:
+            for r in range(counted.shape[1]):
+                before, now, total = counted[0, r], counted[1, r], sums[place, r]
+                if before + now > 1e-7:
+                    for c in range(row.size):
+                        total[c] += before * own[c] + now * row[c]
 
 
 @kernel
