@@ -86,10 +86,12 @@ class ObjectiveConfig(Checked):
     link_restarts: tuple[float, ...] = within((1.0,), above=0, high=1)  # some of `restarts`
     restart_steps: int = within(32, 1, 1024)  # the last one takes all that is left
     # How much each part of a vector counts: predictions from all tokens together, predictions from each kind of token
-    # added up, own attributes, fine words, smoothed attributes (less where smoothing does not help predict), degrees.
+    # added up, own attributes, the neighbours' attributes, fine words, smoothed attributes (less where smoothing does
+    # not help predict), degrees.
     joint_weight: float = within(0.7, 0, 100)
     stacked_weight: float = within(0.5, 0, 100)
     own_weight: float = within(0.3, 0, 100)
+    neighbour_weight: float = within(0.3, 0, 100)
     fine_weight: float = within(0.3, 0, 100)
     smoothed_weight: float = within(1.0, 0, 100)
     degree_weight: float = within(0.1, 0, 100)

@@ -81,7 +81,8 @@ def test_words_that_tell_nothing_are_not_smoothed() -> None:
 
 
 def test_each_part_of_a_vector_counts_as_its_weight_says() -> None:
-    only = dict.fromkeys(("joint_weight", "stacked_weight", "own_weight", "smoothed_weight", "degree_weight"), 0.0)
+    parts = ("joint", "stacked", "own", "neighbour", "smoothed", "degree")
+    only = dict.fromkeys((f"{part}_weight" for part in parts), 0.0)
     degree = present(fitted(GRAPH, **only | {"degree_weight": 1.0}), GRAPH)
     closeness = np.abs(np.corrcoef(degree.T, np.log1p(np.diff(GRAPH.indptr)))[-1, :-1])
     assert closeness.max() > 0.9

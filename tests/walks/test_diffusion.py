@@ -10,7 +10,7 @@ import pytest
 from planted import planted_graph
 from sanne.graph import sparse
 from sanne.graph.graph import Adjacency, Graph
-from sanne.walks.diffusion import Diffusion, step_weights
+from sanne.walks.diffusion import Diffusion, and_next_step, step_weights
 
 RESTARTS = (1.0, 0.5, 0.1)
 STEPS = 7
@@ -74,13 +74,15 @@ def test_many_steps_come_to_personalised_pagerank() -> None:
 def test_following_the_walks_of_one_node_equals_spreading(name: str) -> None:
     diffusion = Diffusion(ADJACENCIES[name])
     rows = rows_of(ADJACENCIES[name])
-    spread = diffusion.spread(rows, step_weights(RESTARTS, STEPS))
+    spread = diffusion.spread(rows, and_next_step(step_weights(RESTARTS, STEPS)))
     for node in range(diffusion.num_nodes):
         found = diffusion.around(node, RESTARTS, STEPS, tolerance=0.0)
         assert len(set(found.nodes.tolist())) == len(found.nodes)
         assert not found.elsewhere.any()
         assert found.degree == pytest.approx(diffusion.degrees[node])
-        np.testing.assert_allclose(found.mean(rows[found.nodes], np.zeros(3, np.float32)), spread[:, node], atol=1e-5)
+        seen = found.mean(rows[found.nodes], np.zeros(3, np.float32))
+        np.testing.assert_allclose(seen, spread[:, node], atol=1e-5)
+        np.testing.assert_allclose(seen[-1], transitions(ADJACENCIES[name])[node] @ rows, atol=1e-5)  # the first step
 
 
 @pytest.mark.parametrize("name", ["weighted", "along", "against"])
@@ -108,7 +110,7 @@ def test_walks_that_are_not_followed_are_counted_for_each_restart() -> None:
         assert found.elsewhere[0] == pytest.approx(0, abs=1e-6)  # with a restart of one nothing is ever lost
     assert found.nodes.tolist() == [4]  # with such a tolerance only what stays there, for a step, is not lost
     stays = np.array(RESTARTS) * (1 + (1 - np.array(RESTARTS)) / found.degree)
-    np.testing.assert_allclose(found.elsewhere, 1 - stays, atol=1e-6)
+    np.testing.assert_allclose(found.elsewhere, [*(1 - stays), 1 - 1 / found.degree], atol=1e-6)
 
 
 def test_lost_walks_see_what_very_long_walks_see() -> None:

@@ -54,7 +54,7 @@ class Part(NamedTuple):
 
 
 class Layout:
-    """Where each token of a node is: its words, smoothed words, halves and links at restarts, degrees.
+    """Where each token of a node is: its words, smoothed words, halves and links at restarts, neighbours' words, degrees.
 
     Halves of plain numbers are sums of the node's columns: there the columns at all restarts are the tokens, and own
     and smoothed ones, and halves, are what `learn` makes of them.
@@ -86,7 +86,8 @@ class Layout:
                 self.width = place.stop
         self.own = self.place(0, self.itself) if self.linear else slice(0, words)
         self.smoothed = None if self.linear else slice(words, 2 * words)
-        self.degrees = slice(self.width, self.width + len(restarts))
+        self.neighbours = slice(self.width, self.width + words)
+        self.degrees = slice(self.neighbours.stop, self.neighbours.stop + len(restarts))
         self.width = self.degrees.stop
 
     def place(self, view: int, restart: int) -> slice:
@@ -155,7 +156,7 @@ class HiddenModel(Model):
         restarts, steps = self.config.restarts, self.config.restart_steps
         found = [asked.around(i, restarts, steps) for i in range(asked.count)]
         background = self.background.numpy()
-        seen = np.empty((len(restarts), asked.count, len(background)), np.float32)
+        seen = np.empty((len(restarts) + 1, asked.count, len(background)), np.float32)
         for i, (surroundings, rows) in enumerate(found):
             seen[:, i, :-1] = surroundings.mean(rows, background[:-1])
             seen[:, i, -1] = surroundings.mean(np.ones((len(rows), 1), np.float32), background[-1:])[:, 0]
@@ -184,8 +185,9 @@ class HiddenModel(Model):
         vectors = np.empty((len(features), self.vector_dim), np.float32)
         vectors[:] = self.offset.numpy()
         _add_products(vectors, degrees, matrix[layout.degrees])
+        words = features[:, layout.columns[0]]
+        _add_products(vectors, self.neighbours(diffusion, words), matrix[layout.neighbours])
         if layout.smoothed is not None:
-            words = features[:, layout.columns[0]]
             _add_products(vectors, words, matrix[layout.own])
             _add_products(vectors, self.smoothed(diffusion, words, self.mixture.numpy()), matrix[layout.smoothed])
         for part in parts:
@@ -229,6 +231,19 @@ class HiddenModel(Model):
         rows = diffusion.spread(words, self.step_weights @ mixture[:, None], at)[0]
         return unit(rows) if self.layout.directional else rows
 
+    def neighbours(self, diffusion: Diffusion, words: FloatArray, at: IntArray | None = None) -> FloatArray:
+        """The words of the neighbours of all nodes, or of those in `at`."""
+        after = diffusion.spread(words, np.array([[0.0], [1.0]], np.float32), at)[0]
+        chosen: Any = slice(None) if at is None else at
+        return self._neighbours(after, words[chosen], diffusion.degrees[chosen])
+
+    def _neighbours(self, after: FloatArray, words: FloatArray, degrees: Doubles) -> FloatArray:
+        """What walks see after one step, without those that stay."""
+        rows: FloatArray = after - words * (1 / degrees).astype(np.float32)[:, None]
+        sizes = np.einsum("ij,ij->i", rows, rows)
+        rows[sizes <= 1e-8 * np.einsum("ij,ij->i", after, after)] = 0  # what is left of rounding has no direction
+        return unit(rows) if self.layout.directional else rows
+
     def degrees(self, diffusion: Diffusion) -> FloatArray:
         """What is said of the degree of all nodes, and of those around them."""
         ones = np.ones((diffusion.num_nodes, 1), np.float32)
@@ -241,22 +256,24 @@ class HiddenModel(Model):
         return np.ascontiguousarray(columns, np.float32)
 
     def _tokens(self, seen: FloatArray, degrees: Doubles) -> Iterator[tuple[slice, FloatArray, npt.NDArray[Any]]]:
-        """Tokens from what walks see, (restarts, nodes, feature columns and ones).
+        """Tokens from what walks see, (restarts and the first step, nodes, feature columns and ones).
 
-        Gives places, rows (nodes, width), and how much each restart is in them, (restarts,).
+        Gives places, rows (nodes, width), and how much each restart, and the first step, is in them.
         """
         layout, each = self.layout, np.eye(len(seen), dtype=np.float32)
+        words = seen[:, :, layout.columns[0]]
+        yield layout.neighbours, self._neighbours(words[-1], words[layout.itself], degrees), each[-1]
         if layout.smoothed is not None:
-            words, mixture = seen[:, :, layout.columns[0]], self.mixture.numpy()
+            mixture = np.append(self.mixture.numpy(), np.float32(0))
             yield layout.own, words[layout.itself], each[layout.itself]
             mixed = np.tensordot(mixture, words, 1)
             yield layout.smoothed, unit(mixed) if layout.directional else mixed, mixture
         for token in layout.seen:
             yield token.place, seen[token.restart][:, layout.columns[token.view]], each[token.restart]
-        yield layout.degrees, self._degrees(seen[:, :, -1], degrees), np.zeros(len(seen), np.float32)
+        yield layout.degrees, self._degrees(seen[:-1, :, -1], degrees), np.zeros(len(seen), np.float32)
 
     def _importance(self, seen: FloatArray, degrees: Doubles) -> Doubles:
-        """How much a visit counts at each restart, (nodes, restarts): by the length of what its tokens add."""
+        """How much a visit counts at each restart and in the first step, (nodes, restarts + 1): by the length of what its tokens add."""
         matrix, found = self.matrix.numpy(), np.zeros((seen.shape[1], len(seen)))
         for place, rows, restarts in self._tokens(seen, degrees):
             found += np.linalg.norm(rows @ matrix[place], axis=1)[:, None] * restarts

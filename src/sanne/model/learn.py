@@ -23,9 +23,10 @@ DEFAULT_DIM = 512
 FITTED = 100_000  # nodes that regressions and axes are fitted on, at most
 _LEFT_OUT = 0.2  # share of them that strengths and weights are chosen on
 _COARSE = 16  # leading columns of a hidden half, by which tokens and restarts are judged
-_FAR, _SMOOTHING = 0.1, 0.2  # smoothed words mix restarts up to the first; up to the second they tell whether to smooth
-_SHARP, _GAIN_SHARP = 16.0, 4.0  # they count by their R2, and by what they add to a node's own words, to these powers
-_GATE, _FAINT = 8.0, 0.05  # smoothed words count less where R2 is better without them, or is below this at all
+_FAR = 0.1  # smoothed words mix restarts up to this one,
+_SHARP = 16.0  # by the R2 that each adds to that of a node's own words, to this power
+_SLIGHT = 0.01  # they count fully where that is more than this share of the own words', not at all where as much is lost
+_FAINT = 0.05  # and less where the best R2 is below this
 _KEPT_BYTES = 2**30  # of the tokens of all nodes, which are kept for their vectors; more are computed again
 _FARTHEST = 10_000.0  # times the typical number, up to where tokens may be kept in half precision
 _AXES = 20_000  # nodes that the principal axes are of, at most
@@ -146,6 +147,11 @@ class Learner:
         values = np.sum([share * self.smoothable[restart] for restart, share in shares], axis=0)
         return Block(weight, values, [(self.layout.place(0, restart), share) for restart, share in shares])
 
+    def neighbours(self, diffusion: Diffusion, features: FloatArray, weight: float) -> Block:
+        """The neighbours' words."""
+        values = self.model.neighbours(diffusion, features[:, self.layout.columns[0]], self.chosen)
+        return Block(weight, values, [(self.layout.neighbours, 1.0)])
+
 
 def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dict[str, Any]:
     """Fit a model to a graph; returns what was chosen, for the record."""
@@ -160,6 +166,7 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
     blocks = [
         Block(config.own_weight if guesses else 1.0, learner.words.copy(), [(layout.own, 1.0)]),
         learner.smoothed(diffusion, features, mixture, config.smoothed_weight * gate),
+        learner.neighbours(diffusion, features, config.neighbour_weight),
         Block(config.degree_weight, degrees * narrow, [(layout.degrees, np.diag(narrow))]),
     ]
     blocks += [block for view in layout.fine for block in learner.seen(view, config.fine_weight)]
@@ -205,17 +212,19 @@ def _compact(part: Part) -> Part:
 def choose_smoothing(guesses: list[Prediction], restarts: Any) -> tuple[FloatArray, float]:
     """How much of each restart the smoothed words hold, (restarts,), and how much these count.
 
-    By how well each restart predicts hidden words. Without a hidden half nothing tells: all the far ones alike.
+    By what each restart adds to a node's own words when these predict hidden ones. Without a hidden half nothing
+    tells: all the far ones alike.
     """
-    far, smooth = (restarts <= max(limit, float(restarts.min())) for limit in (_FAR, _SMOOTHING))
+    far = restarts <= max(_FAR, float(restarts.min()))
     if not guesses:
         return (far / far.sum()).astype(np.float32), 1.0
     curve = np.maximum(np.mean([guess.scores for guess in guesses], axis=0)[: len(restarts)], 1e-6)
-    gain = np.maximum(np.mean([guess.gains for guess in guesses], axis=0)[: len(restarts)], 1e-6)
-    by_score = np.where(far, (curve / curve[far].max()) ** _SHARP, 0)
-    by_gain = np.where(far, (gain / gain[far].max()) ** _GAIN_SHARP, 0)
-    gate = (curve[smooth].max() / curve.max()) ** _GATE * min(1.0, curve.max() / _FAINT)
-    return ((by_score / by_score.sum() + by_gain / by_gain.sum()) / 2).astype(np.float32), float(gate)
+    gains = np.mean([guess.gains for guess in guesses], axis=0)[: len(restarts)]
+    positive = np.maximum(gains, 1e-6)
+    shares = np.where(far, (positive / positive[far].max()) ** _SHARP, 0)
+    added = gains[far].max() / curve[restarts == 1.0].max()
+    gate = np.clip((added + _SLIGHT) / (2 * _SLIGHT), 0, 1) * min(1.0, curve.max() / _FAINT)
+    return (shares / shares.sum()).astype(np.float32), float(gate)
 
 
 def _turn(model: HiddenModel, blocks: list[Block]) -> FloatArray:

@@ -36,11 +36,19 @@ def step_weights(restarts: Sequence[float], steps: int) -> npt.NDArray[np.float3
     return weights.astype(np.float32)
 
 
+def and_next_step(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Step weights with one more column, which only counts where walks are after their first step."""
+    ahead = np.zeros((len(weights), 1), np.float32)
+    ahead[1] = 1
+    return np.concatenate([weights, ahead], axis=1)
+
+
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """Where the walks of one node go: row i of `shares` is for node `nodes[i]`, with a column for each restart.
+    """Where the walks of one node go: row i of `shares` is for node `nodes[i]`, with a column for each restart, and a last one
+    for the first step.
 
-    `elsewhere` (restarts,) is the share of walks that were not followed to the end; they may be anywhere.
+    `elsewhere` (columns,) is the share of walks that were not followed to the end; they may be anywhere.
     """
 
     nodes: IntArray
@@ -49,7 +57,7 @@ class Surroundings:
     degree: float
 
     def mean(self, rows: FloatArray, background: FloatArray) -> FloatArray:
-        """Rows (nodes, width) as the walks see them, (restarts, width); `background` is what walks see anywhere."""
+        """Rows (nodes, width) as the walks see them, (columns of `shares`, width); `background` is what walks see anywhere."""
         seen: FloatArray = self.shares.T @ rows
         seen += (self.elsewhere * np.float32(self.degree**0.5))[:, None] * background
         return seen
@@ -119,8 +127,8 @@ class Walked:
 
     def __init__(self, num_nodes: int, restarts: Sequence[float], steps: int, tolerance: float) -> None:
         self._tolerance = tolerance
-        self._weights = step_weights(restarts, steps)
-        self._shares = np.zeros((num_nodes, len(restarts)))
+        self._weights = and_next_step(step_weights(restarts, steps))
+        self._shares = np.zeros((num_nodes, len(restarts) + 1))
         self._lost = np.zeros(steps + 1)  # by the step that it was not followed from
         self.nodes = np.zeros(num_nodes, np.int64)
         mass, slots = np.zeros((2, num_nodes)), np.zeros(num_nodes, np.int64)
