@@ -92,6 +92,12 @@ def test_each_part_of_a_vector_counts_as_its_weight_says() -> None:
     rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
     cosine = np.corrcoef((own @ own.T).ravel(), (rows @ rows.T).ravel())[0, 1]
     assert cosine > 0.999
+    around = present(fitted(GRAPH, **only | {"neighbour_weight": 1.0}), GRAPH)
+    links = GRAPH.adjacency().to_scipy().toarray()
+    roots = (links.sum(axis=1) + 1) ** -0.5
+    rows = roots[:, None] * (links @ (roots[:, None] * rows))  # the node itself has no part in it
+    rows -= rows.mean(axis=0)
+    assert np.corrcoef((around @ around.T).ravel(), (rows @ rows.T).ravel())[0, 1] > 0.999
 
 
 # columns

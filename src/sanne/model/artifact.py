@@ -27,7 +27,7 @@ from sanne.model.kinds import model_kind
 from sanne.model.model import Model
 from sanne.model.safe_files import Shapes, check_shapes, digest_of, read_tensors, require_regular, tensor_shapes, under
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 VECTORS = "vectors.parquet"  # the vectors of the training nodes, written by the estimator
 _FILES = ("model.safetensors", "features.json", VECTORS)
 _LARGEST_CONFIG = 64 * 2**20  # bytes
