@@ -7,11 +7,9 @@ from pathlib import Path
 from engine_parts import History, graph_of
 
 from sanne.serve.engine.engine import Engine
-from sanne.serve.store import journal
 
 
 def main(model: str, store: str, seed: int) -> None:
-    journal._FEWEST_ROWS = 10  # compact often
     graph = graph_of("plain")
     history = History(Engine.open(Path(model), graph, store), graph, seed)
     print("ready", flush=True)

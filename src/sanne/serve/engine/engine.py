@@ -1,9 +1,9 @@
 """The engine behind the server: model, live graph and store joined. No HTTP here."""
 
-import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partialmethod
 from pathlib import Path
@@ -17,12 +17,11 @@ from sanne.model.artifact import Artifact
 from sanne.model.model import Reading
 from sanne.seeds import derived_seed
 from sanne.serve.engine.checks import check_attributes, check_links, check_requests, stored_weight
-from sanne.serve.engine.ids import NodeIds, key_of, stream_key
-from sanne.serve.engine.reader import Guests, Reader, ReadRequest
+from sanne.serve.engine.ids import NodeIds, stream_key
+from sanne.serve.engine.reader import Reader, ReadRequest
 from sanne.serve.engine.state import Group, LiveState, TextChanges
 from sanne.serve.live.features import LiveFeatures, NewNode, NodeId, reads_of
-from sanne.serve.live.graph import LiveGraph, guest_arcs
-from sanne.serve.store.journal import Change, Entry, Kind
+from sanne.serve.live.graph import LiveGraph
 from sanne.serve.store.store import FolderStore, OpenStore, Store, base_vectors, graph_digest, model_digest
 
 logger = logging.getLogger(__name__)
@@ -75,14 +74,13 @@ class Engine:
     def __init__(self, artifact: Artifact, state: LiveState, store: Store) -> None:
         self._state = state
         self._store = store
-        self._reader = Reader(artifact, state.graph, state.features)
+        self._reader = Reader(artifact, state)
         self._working = threading.RLock()  # held while something is computed or changed
-        self._lock = state.vectors.lock  # held only while the state is changed or looked at
+        self._lock = state.lock  # held only while the state is changed or looked at
         self.dim = state.vectors.dim
         self.reads = state.features.reads.attribute  # what the model reads of a node besides its links
         self.feature_width = state.features.reads.width  # numbers in a row of features, if it reads features
-        store.replay(state.apply)
-        self._tidy()
+        state.load(store.contents)
 
     @classmethod
     def open(
@@ -137,94 +135,69 @@ class Engine:
     add = partialmethod(embed, keep=True)
 
     def _keep(self, checked: Sequence[Group | SanneError], results: Sequence[Result]) -> None:
-        groups, changes = [], []
-        for group, result in zip(checked, results, strict=True):
-            if isinstance(group, Group) and isinstance(result, list):
-                groups.append(group)
-                answered = zip(group.nodes, result, strict=True)
-                changes.append([_entry("add", node, answer.vector, answer.uncertainty) for node, answer in answered])
-        self._store.append(changes)
-        with self._lock:
-            self._state.add(groups, changes)
-        self._tidy()
+        with self._transaction(), self._lock:
+            for group, answers in zip(checked, results, strict=True):
+                if isinstance(group, Group) and isinstance(answers, list):
+                    vectors = np.array([answer.vector for answer in answers])
+                    self._state.add(group, vectors, np.array([answer.uncertainty for answer in answers], np.float32))
 
     def replace(self, nodes: Sequence[NewNode]) -> list[Answer | Exception]:
-        """Change the attributes and links of existing nodes (directed: links from them), all in one commit.
+        """Change the attributes and links of existing nodes (directed: links from them), all in one commit."""
+        with self._transaction():
+            return [self._replace_one(node) for node in nodes]
 
-        A vector is read from the changed graph, so a change is applied first and undone if anything fails.
-        """
-        results: list[Answer | Exception] = []
-        changes: list[Change] = []
-        with self._working:
-            with contextlib.ExitStack() as undo:
-                for node in nodes:
-                    try:
-                        answer = self._replace_one(node, undo)
-                    except Exception as error:
-                        results.append(error)
-                    else:
-                        results.append(answer)
-                        changes.append([_entry("replace", node, answer.vector, answer.uncertainty)])
-                self._store.append(changes)
-                undo.pop_all()
-            self._tidy()
-        return results
-
-    def _replace_one(self, node: NewNode, undo: contextlib.ExitStack) -> Answer:
-        number = self._number(node.id)
-        check_attributes(node, self._state.features.reads, "")
-        check_links(node, number, self._state.ids, {}, "")
-        with contextlib.ExitStack() as own:
-            with self._lock:
-                own.callback(self._state.remember(number))
-                self._state.apply([[_entry("replace", node)]])
-            reading = self._reader.read([self._read_request(number)])
-            vector, uncertainty = reading.vectors[0], float(reading.uncertainty[0])
-            if not np.isfinite(vector).all():
-                raise FieldError("features", _TOO_LARGE)
-            with self._lock:
-                self._state.set_vector(number, vector, uncertainty)
-                name = self._state.ids.name(number)
-            undo.callback(own.pop_all().close)
-        return Answer(name, vector, uncertainty)
+    def _replace_one(self, node: NewNode) -> Answer | Exception:
+        state = self._state
+        try:
+            with state.all_or_nothing():
+                number = self._number(node.id)
+                check_attributes(node, state.features.reads, "")
+                links = state.graph.merged(check_links(node, number, state.ids, {}, ""))
+                with self._lock:
+                    state.replace(number, node, links)
+                reading = self._reader.read([self._read_request(number)])
+                vector, uncertainty = reading.vectors[0], float(reading.uncertainty[0])
+                if not np.isfinite(vector).all():
+                    raise FieldError("features", _TOO_LARGE)
+                with self._lock:
+                    state.set_vector(number, vector, uncertainty, node)
+                return Answer(state.ids.name(number), vector, uncertainty)
+        except Exception as error:
+            return error
 
     def delete(self, ids: Sequence[NodeId]) -> list[NodeId | Exception]:
         """Remove nodes and their edges in one commit; gives their ids as answers show them."""
-        with self._working:
-            results: list[NodeId | Exception] = []
-            found: dict[int, Change] = {}
+        results: list[NodeId | Exception] = []
+        with self._transaction(), self._lock:
             for id in ids:
                 number = self._state.ids.find(id)
-                if number < 0 or number in found:
+                if number < 0:
                     results.append(_unknown(id))
                 else:
-                    found[number] = [Entry("delete", key_of(id))]
                     results.append(self._state.ids.name(number))
-            self._commit(list(found.values()))
-            return results
+                    self._state.delete(number)
+        return results
 
     def add_edges(self, requests: Sequence[Sequence[tuple[NodeId, NodeId, float]]]) -> list[int | Exception]:
         """Add edges (from, to, weight) between existing nodes, in one commit; existing edges get the new weight."""
-        with self._working:
-            results: list[int | Exception] = []
-            changes: list[Change] = []
+        results: list[int | Exception] = []
+        with self._transaction(), self._lock:
             for edges in requests:
                 try:
-                    changes.append(self._edge_entries(edges))
+                    self._state.connect(self._state.graph.merged(self._checked_edges(edges)))
                     results.append(len(edges))
                 except FieldError as error:
                     results.append(error)
-            self._commit(changes)
-            return results
+        return results
 
-    def _edge_entries(self, edges: Sequence[tuple[NodeId, NodeId, float]]) -> Change:
-        links: dict[str, list[tuple[str, float]]] = {}
+    def _checked_edges(self, edges: Sequence[tuple[NodeId, NodeId, float]]) -> list[tuple[int, int, float]]:
+        found = []
         for i, (source, target, weight) in enumerate(edges):
             for name, end in (("src", source), ("dst", target)):
                 if self._state.ids.find(end) < 0:
                     raise FieldError(f"edges[{i}].{name}", f"no node has the id {end!r}: add that node first")
-            links.setdefault(key_of(source), []).append((key_of(target), stored_weight(weight)))
-        return [Entry("edges", source, links=tuple(ends)) for source, ends in links.items()]
+            found.append((self._state.ids.find(source), self._state.ids.find(target), stored_weight(weight)))
+        return found
 
     def refresh(self, limit: int | None = None) -> int:
         """Recompute the vectors of stale nodes, at most `limit`; returns how many. They are durable afterwards.
@@ -236,9 +209,9 @@ class Engine:
             for first in range(0, len(waiting), _REFRESHED_AT_ONCE):
                 nodes = waiting[first : first + _REFRESHED_AT_ONCE]
                 reading = self._reader.read([self._read_request(node) for node in nodes])
-                rows = zip(nodes, reading.vectors, reading.uncertainty.tolist(), strict=True)
-                name = self._state.ids.name
-                self._commit([[Entry("vector", key_of(name(node)), vector=v, uncertainty=s)] for node, v, s in rows])
+                with self._transaction(), self._lock:
+                    for node, vector, uncertainty in zip(nodes, reading.vectors, reading.uncertainty, strict=True):
+                        self._state.set_vector(node, vector, float(uncertainty))
             return len(waiting)
 
     def node(self, id: NodeId) -> NodeInfo:
@@ -247,13 +220,14 @@ class Engine:
             number = self._number(id)
             state = self._state
             vector, uncertainty = state.vectors.get(number)
-            ends, weights = state.graph.neighbours(number, NEIGHBOURS_SHOWN)
+            ends, weights = state.graph.neighbours(number)
+            near = zip(ends[:NEIGHBOURS_SHOWN].tolist(), weights[:NEIGHBOURS_SHOWN].tolist(), strict=True)
             return NodeInfo(
                 id=state.ids.name(number),
                 vector=vector,
                 uncertainty=uncertainty,
-                neighbours=self._named(zip(ends.tolist(), weights.tolist(), strict=True)),
-                degree=state.graph.degree(number),
+                neighbours=self._named(near),
+                degree=len(ends),
                 label=state.label(number),
                 text=state.text(number),
                 added=state.is_added(number),
@@ -307,7 +281,6 @@ class Engine:
                 "added": self._state.num_added,
                 "deleted": self._state.deleted,
                 "stale": self._state.num_stale,
-                "journal_rows": self._store.rows,
             }
 
     def close(self) -> None:
@@ -335,18 +308,12 @@ class Engine:
         return results
 
     def _read(self, groups: Sequence[Group], explain: Sequence[int]) -> Reading:
-        graph = self._state.graph
-        guests = Guests(
-            guest_arcs([graph.guest_rows(group.links) for group in groups]),
-            np.concatenate([group.features for group in groups]),
-            np.cumsum([0, *(len(group.nodes) for group in groups)]),
-        )
         wanted = [
-            ReadRequest(group.first + i, number, stream_key(node.id), explain[number])
-            for number, group in enumerate(groups)
+            ReadRequest(group.first + i, stream_key(node.id), group, count)
+            for group, count in zip(groups, explain, strict=True)
             for i, node in enumerate(group.nodes)
         ]
-        return self._reader.read(wanted, guests)
+        return self._reader.read(wanted)
 
     def _group_answers(self, group: Group, reading: Reading, rows: range, similar: Sequence[Found | None]) -> Result:
         answers = []
@@ -378,17 +345,16 @@ class Engine:
     def _read_request(self, number: int) -> ReadRequest:
         """A request to read an existing node again."""
         state = self._state
-        return ReadRequest(number, -1, stream_key(state.ids.name(number)) if state.is_added(number) else number)
+        return ReadRequest(number, stream_key(state.ids.name(number)) if state.is_added(number) else number)
 
-    def _commit(self, changes: Sequence[Change]) -> None:
-        """Make changes durable, then visible."""
-        self._store.append(changes)
-        with self._lock:
-            self._state.apply(changes)
-        self._tidy()
-
-    def _tidy(self) -> None:
-        self._store.tidy(self._state.as_entries)
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Write what is changed inside in one commit; undo it if anything fails."""
+        with self._working, self._state.all_or_nothing():
+            yield
+            if self._state.changes:
+                self._store.write(self._state.changes)
+            self._state.commit()
 
     def _number(self, id: NodeId) -> int:
         number = self._state.ids.find(id)
@@ -399,8 +365,3 @@ class Engine:
 
 def _unknown(id: NodeId) -> UnknownNodeError:
     return UnknownNodeError(f"no node has the id {id!r}")
-
-
-def _entry(kind: Kind, node: NewNode, vector: FloatArray | None = None, uncertainty: float = float("nan")) -> Entry:
-    links = tuple((key_of(end), stored_weight(weight)) for end, weight in node.links)
-    return Entry(kind, key_of(node.id), node.text, node.features, links, vector, uncertainty)

@@ -71,12 +71,23 @@ class NodeIds:
         self._names.append(name)
         return number
 
+    def drop_last(self) -> None:
+        """Take back what was added last."""
+        del self._added[self._names.pop()]
+
     def remove(self, number: int) -> None:
         """Remove an id; it may be added again."""
         if number < self._base_count:
             self._gone.add(number)
         else:
             del self._added[self._names[number - self._base_count]]
+
+    def restore(self, number: int) -> None:
+        """Undo a removal."""
+        if number < self._base_count:
+            self._gone.discard(number)
+        else:
+            self._added[self._names[number - self._base_count]] = number
 
     def _find_in_base(self, name: NodeId) -> int:
         if isinstance(name, int) != self._integers:

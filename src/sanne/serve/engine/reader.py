@@ -1,55 +1,44 @@
 """Nodes of the live graph, read by the model: those of many requests together."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import groupby
+from typing import Self
 
 import numpy as np
 
 from sanne.graph.graph import FloatArray, IntArray
 from sanne.model.artifact import Artifact
 from sanne.model.model import Reading
-from sanne.serve.live.features import LiveFeatures
-from sanne.serve.live.graph import LiveGraph, guest_arcs
-from sanne.serve.live.kernels import GuestArcs
+from sanne.serve.engine.state import Group, LiveState
 from sanne.walks.diffusion import Surroundings
 
 
 @dataclass(frozen=True, eq=False)
-class Guests:
-    """Nodes that only the walks of their own group see."""
-
-    arcs: GuestArcs
-    features: FloatArray  # (guests, width), group by group
-    firsts: IntArray  # where each group's rows begin
-
-
-@dataclass(frozen=True, eq=False)
 class ReadRequest:
-    """A node to read: its number, its group (-1: it sees no guests), the key of its random streams."""
+    """A node to read: its number, the key of its random streams, and its group if it is not in the graph."""
 
     number: int
-    group: int
     key: int
+    group: Group | None = None
     explain: int = 0
 
 
 class Reader:
     """Reads nodes with a fitted model; a node's vector does not depend on what else is read."""
 
-    def __init__(self, artifact: Artifact, graph: LiveGraph, features: LiveFeatures) -> None:
+    def __init__(self, artifact: Artifact, state: LiveState) -> None:
         self._model = artifact.model
-        self._graph = graph
-        self._features = features
-        no_features = np.empty((0, artifact.feature_map.width), np.float32)
-        self._no_guests = Guests(guest_arcs([]), no_features, np.zeros(1, np.int64))
+        self._state = state
 
-    def read(self, requests: Sequence[ReadRequest], guests: Guests | None = None) -> Reading:
+    def read(self, requests: Sequence[ReadRequest]) -> Reading:
         """Vectors, uncertainties and contributions: as many as a request wants, none where it wants none."""
         parts = []
         for first in range(0, len(requests), self._model.nodes_at_once):
             some = requests[first : first + self._model.nodes_at_once]
-            asked = _LiveNodes(self._graph, self._features, guests or self._no_guests, some)
-            reading = self._model.read(asked, max(request.explain for request in some))
+            with _LiveNodes(self._state, some) as asked:
+                reading = self._model.read(asked, max(request.explain for request in some))
             found = reading.contributions or [(np.empty(0, np.int64), np.empty(0))] * len(some)
             cut = [(n[: r.explain], s[: r.explain]) for (n, s), r in zip(found, some, strict=True)]
             parts.append(Reading(reading.vectors, reading.uncertainty, cut))
@@ -61,27 +50,49 @@ class Reader:
 
 
 class _LiveNodes:
-    """Nodes of requests, as a model asks about them."""
+    """Nodes of requests, as a model asks about them; meanwhile the nodes of one group at a time are in the graph."""
 
-    def __init__(
-        self, graph: LiveGraph, features: LiveFeatures, guests: Guests, requests: Sequence[ReadRequest]
-    ) -> None:
-        self._graph, self._features, self._guests = graph, features, guests
+    def __init__(self, state: LiveState, requests: Sequence[ReadRequest]) -> None:
+        self._state = state
+        self._requests = requests
         self.count = len(requests)
-        self._starts = np.array([request.number for request in requests], np.int64)
-        self._groups = np.array([request.group for request in requests], np.int64)
-        self._keys = np.array([request.key for request in requests], np.uint64)
+        self._group: Group | None = None
+        self._visit = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._see(None)
 
     def walks(self, num_walks: int) -> IntArray:
-        return self._graph.walks(self._starts, self._groups, self._keys, num_walks, self._guests.arcs)
+        parts = []
+        for group, some in groupby(self._requests, key=lambda request: request.group):
+            self._see(group)
+            starts, keys = zip(*((request.number, request.key) for request in some), strict=True)
+            parts.append(self._state.graph.walks(np.array(starts), np.array(keys, np.uint64), num_walks))
+        return np.concatenate(parts)
 
     def along(self, walks: IntArray) -> FloatArray:
-        return self._rows(walks, np.repeat(self._groups, len(walks) // self.count))
+        parts, row = [], 0
+        for group, some in groupby(self._requests, key=lambda request: request.group):
+            self._see(group)
+            rows = len(list(some)) * len(walks) // self.count
+            parts.append(self._state.features.of(walks[row : row + rows]))
+            row += rows
+        return np.concatenate(parts)
 
     def around(self, place: int, restarts: tuple[float, ...], steps: int) -> tuple[Surroundings, FloatArray]:
-        start, group = int(self._starts[place]), int(self._groups[place])
-        found = self._graph.around(start, group, self._guests.arcs, restarts, steps)
-        return found, self._rows(found.nodes[None], self._groups[place : place + 1])[0]
+        self._see(self._requests[place].group)
+        found = self._state.graph.around(self._requests[place].number, restarts, steps)
+        return found, self._state.features.of(found.nodes)
 
-    def _rows(self, nodes: IntArray, groups: IntArray) -> FloatArray:
-        return self._features.of(nodes, groups, self._guests.features, self._guests.firsts)
+    def _see(self, group: Group | None) -> None:
+        """Have the nodes of this group in the graph, and no others."""
+        if group is not self._group:
+            with self._state.lock:
+                self._visit.close()
+                if group is not None:
+                    self._visit.enter_context(self._state.graph.visited(len(group.nodes), group.links))
+                    self._visit.enter_context(self._state.features.visited(group.features))
+            self._group = group

@@ -1,8 +1,9 @@
 """The nodes in memory: graph, ids, features, vectors, and which vectors are out of date."""
 
+import threading
 from collections.abc import Callable, Container, Iterator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from sanne.graph.graph import FloatArray
 from sanne.serve.engine.ids import NodeIds, key_of
 from sanne.serve.live.features import LiveFeatures, NewNode, NodeId
 from sanne.serve.live.graph import Links, LiveGraph
-from sanne.serve.store.journal import Change, Entry, FeaturesOf
+from sanne.serve.store.changes import Changes, Contents, NodeRow
 from sanne.serve.store.vectors import LiveVectors
 
 NEAR_DEGREE = 32  # neighbours of a changed node with more are not marked: few of their walks take the changed edge
@@ -44,32 +45,30 @@ class TextChanges:
 
 
 class LiveState:
-    """Applies changes: those of requests, and at the start those of the journal.
+    """Changes nodes and edges, and keeps account of what a store has to write (`changes`) and of how to undo it.
 
     A change marks as stale the nodes whose own edges changed, and the neighbours of those with at most NEAR_DEGREE.
     Further away few walks see the change.
     """
 
     def __init__(self, ids: NodeIds, graph: LiveGraph, features: LiveFeatures, vectors: LiveVectors) -> None:
+        self.lock = threading.RLock()  # held while anything here changes or is looked at from another thread
         self.ids = ids
         self.graph = graph
         self.features = features
         self.vectors = vectors
         self.texts: dict[int, str | None] = {}  # of added and replaced nodes
+        self.changes = Changes()  # since the last commit
         self.deleted = 0
+        self._undo: list[tuple[Callable[..., object], tuple[object, ...]]] = []
         self._base_count = graph.num_slots
         self._stale: dict[int, bool] = {}  # whether a node's own edges changed, or only those of a neighbour
         self._reread: set[int] = set()  # nodes with other neighbours than before
-        self._refreshed: set[int] = set()  # base nodes with other vectors than the store began with
 
     @property
     def _reads_links(self) -> bool:
         columns = self.features.link_columns
         return bool(columns.stop > columns.start)
-
-    @property
-    def num_nodes(self) -> int:
-        return self.graph.num_slots - self.deleted
 
     @property
     def num_arrived(self) -> int:
@@ -80,9 +79,13 @@ class LiveState:
         return int(self.graph.alive[self._base_count :].sum())
 
     @property
+    def num_nodes(self) -> int:
+        return self.graph.num_slots - self.deleted
+
+    @property
     def stale(self) -> list[int]:
         """Nodes whose vectors are out of date, those whose own edges changed first."""
-        return sorted(self._stale, key=lambda node: not self._stale[node])
+        return sorted(self._stale, key=lambda node: (not self._stale[node], node))
 
     @property
     def num_stale(self) -> int:
@@ -93,68 +96,6 @@ class LiveState:
 
     def is_added(self, node: int) -> bool:
         return node >= self._base_count
-
-    def read_features(self, nodes: Sequence[NewNode]) -> FloatArray:
-        """Feature vectors of described nodes, by their attributes and their links."""
-        rows = self.features.read(nodes)
-        if self._reads_links:
-            external_id = self.ids.external_id
-            rows[:, self.features.link_columns] = self.features.read_links(
-                [(external_id(node.id), [external_id(end) for end, _ in node.links]) for node in nodes]
-            )
-        return rows
-
-    def apply(self, changes: Sequence[Change]) -> None:
-        """Apply changes in order: those of the journal, and of requests other than additions."""
-        described = [entry for change in changes for entry in change if entry.kind in ("add", "replace")]
-        nodes = [NewNode(entry.id, entry.text, entry.features) for entry in described]
-        rows = dict(zip(map(id, described), self.features.read(nodes), strict=True))
-        for change in changes:
-            new = [entry for entry in change if entry.kind == "add"]
-            if new:  # they may link to one another: add all nodes before any link
-                first = self._add(new, np.array([rows[id(entry)] for entry in new]))
-                links = self._links(list(enumerate(new, first)))
-                self._mark(self.graph.connect(links), fresh=range(first, first + len(new)))
-            if edges := [(self._find(entry.id), entry) for entry in change if entry.kind == "edges"]:
-                self._mark(self.graph.connect(self._links(edges)))
-            for entry in change:
-                if entry.kind not in ("add", "edges"):
-                    self._apply_one(entry, rows.get(id(entry)))
-        self._reread_links()
-
-    def add(self, groups: Sequence[Group], changes: Sequence[Change]) -> None:
-        """Add the nodes of requests, reusing what was computed to answer them."""
-        for group, change in zip(groups, changes, strict=True):
-            first = self._add(change, group.features)
-            self._mark(self.graph.connect(group.links_from(first)), fresh=range(first, first + len(change)))
-            if self._reads_links:
-                self._reread -= {node for node, entry in enumerate(change, first) if self._lists_all(node, entry)}
-        self._reread_links()
-
-    def _lists_all(self, node: int, entry: Entry) -> bool:
-        """Whether the neighbours of a new node are those that its features were read from."""
-        return {self._find(key) for key, _ in entry.links} - {node} == set(self.graph.neighbours(node)[0].tolist())
-
-    def remember(self, node: int) -> Callable[[], None]:
-        """A function that undoes the replacement of a node, after later changes have been undone."""
-        links, vector, was_refreshed = self.graph.links(node), self.vectors.get(node), node in self._refreshed
-        features, text, was_replaced = self.features.get(node), self.texts.get(node), node in self.texts
-        stale = dict(self._stale)
-
-        def undo() -> None:
-            with self.vectors.lock:
-                self._reread |= self.graph.remove_links(node) | self.graph.connect(links)
-                self.features.put(node, features)
-                self.texts[node] = text
-                if not was_replaced:
-                    del self.texts[node]
-                self.vectors.put(node, *vector)
-                if not was_refreshed:
-                    self._refreshed.discard(node)
-                self._stale = stale
-                self._reread_links()
-
-        return undo
 
     def label(self, node: int) -> str | int | None:
         """The label of a base node, if the graph has labels."""
@@ -174,119 +115,188 @@ class LiveState:
         """How ids and texts differ from those of the base graph."""
         deleted = np.flatnonzero(~self.graph.alive[: self._base_count]).tolist()
         replaced = [node for node in self.texts if not self.is_added(node)]
-        written = [(self.ids.name(node), text) for node, text in self.texts.items()]
+        written = [(self.ids.name(node), text) for node, text in self.texts.items() if self.graph.alive[node]]
         return TextChanges(written, {*deleted, *replaced})
 
-    def set_vector(self, node: int, vector: FloatArray, uncertainty: float) -> None:
-        """Set a vector that was computed from the graph as it is."""
-        self.vectors.put(node, vector, uncertainty)
-        if not self.is_added(node):
-            self._refreshed.add(node)
-        self._stale.pop(node, None)
+    def read_features(self, nodes: Sequence[NewNode]) -> FloatArray:
+        """Feature vectors of described nodes, by their attributes and their links."""
+        rows = self.features.read(nodes)
+        if self._reads_links:
+            external_id = self.ids.external_id
+            rows[:, self.features.link_columns] = self.features.read_links(
+                [(external_id(node.id), [external_id(end) for end, _ in node.links]) for node in nodes]
+            )
+        return rows
 
-    def as_entries(self, features_of: FeaturesOf) -> Iterator[Entry]:
-        """The shortest history that leads to this state; `features_of` gives the features sent with a node.
+    @contextmanager
+    def all_or_nothing(self) -> Iterator[None]:
+        """Undo what is changed inside if anything fails there."""
+        done, changes = len(self._undo), self.changes.copy()
+        try:
+            yield
+        except BaseException:
+            with self.lock:
+                while len(self._undo) > done:
+                    function, arguments = self._undo.pop()
+                    function(*arguments)
+                self._reread.clear()
+            self.changes = changes
+            raise
 
-        Applied to the base, it gives the same graph, vectors, texts and stale nodes. Added nodes that were deleted
-        since leave no trace, so that nodes added after them get lower numbers.
-        """
-        graph, later = self.graph, []
-        for node in np.flatnonzero(~graph.alive[: self._base_count]).tolist():
-            yield Entry("delete", self._key(node))
-        for node in range(self._base_count, graph.num_slots):
-            if graph.alive[node]:
-                links = [(end, weight) for (_, end), weight in graph.links(node).items()]
-                yield self._described("add", node, [link for link in links if link[0] < node], features_of)
-                if self.graph.directed and (ahead := [link for link in links if link[0] > node]):
-                    later.append(Entry("edges", self._key(node), links=self._keyed(ahead)))
-        yield from later
-        replaced = [node for node in sorted(self.texts) if not self.is_added(node)]
-        for node in replaced:
-            links = [(end, weight) for (_, end), weight in graph.links(node).items()]
-            yield self._described("replace", node, links, features_of)
-        for node, changes in graph.changed_links():
-            links = list(changes.items())
-            if not graph.directed:  # an edge is listed once; those of added nodes came with them
-                links = [(end, weight) for end, weight in links if node < end < self._base_count]
-            if links and node not in self.texts:
-                yield Entry("edges", self._key(node), links=self._keyed(links))
-        for node in sorted(self._refreshed.difference(replaced)):
-            vector, uncertainty = self.vectors.get(node)
-            yield Entry("vector", self._key(node), vector=vector, uncertainty=uncertainty)
-        yield Entry("stale", "", links=self._keyed([(node, float(own)) for node, own in self._stale.items()]))
+    def commit(self) -> None:
+        """Keep all changes, which have been written."""
+        self.changes = Changes()
+        self._undo.clear()
 
-    def _described(
-        self,
-        kind: Literal["add", "replace"],
-        node: int,
-        links: Sequence[tuple[int, float]],
-        features_of: FeaturesOf,
-    ) -> Entry:
-        key, (vector, uncertainty) = self._key(node), self.vectors.get(node)
-        return Entry(kind, key, self.texts[node], features_of(key), self._keyed(links), vector, uncertainty)
+    def load(self, contents: Contents) -> None:
+        """Apply what a store has, to the base as it was when the store was made."""
+        for key in contents.deleted():
+            self.delete(self._find(key))
+        for some in contents.nodes():
+            described = [node for node in some if node.kind != "refreshed"]
+            nodes = {node.id: NewNode(node.id, node.text, node.features) for node in described}
+            rows = dict(zip(nodes, self.features.read(list(nodes.values())), strict=True))
+            if added := [node for node in some if node.kind == "added"]:
+                vectors, uncertainty = (
+                    np.array([getattr(n, name) for n in added]) for name in ("vector", "uncertainty")
+                )
+                self._append(
+                    [nodes[node.id] for node in added], np.array([rows[n.id] for n in added]), vectors, uncertainty
+                )
+            for node in some:
+                if node.kind != "added":
+                    number = self._find(node.id)
+                    self.vectors.put(number, node.vector, node.uncertainty)
+                    if node.kind == "replaced":
+                        self.features.put(number, rows[node.id])
+                        self.texts[number] = node.text
+                        self._reread.add(number)
+        for source, target, weight in contents.edges():
+            self._put_edge(self._find(source), self._find(target), weight)
+        self._stale = {self._find(key): own for key, own in contents.stale()}
+        self._reread_links()
+        self.commit()
 
-    def _key(self, node: int) -> str:
-        return key_of(self.ids.name(node))
+    def add(self, group: Group, vectors: FloatArray, uncertainty: FloatArray) -> None:
+        """Add the nodes of a request with what was computed to answer it."""
+        first = self._append(group.nodes, group.features, vectors, uncertainty)
+        self._connect(group.links_from(first), fresh=range(first, self.graph.num_slots))
+        if self._reads_links:
+            self._reread -= {node for node, new in enumerate(group.nodes, first) if self._lists_all(node, new)}
+        self._reread_links()
+        for node, vector, doubt in zip(group.nodes, vectors, uncertainty.tolist(), strict=True):
+            key = key_of(node.id)
+            self.changes.nodes[key] = NodeRow(key, "added", vector, doubt, node.text, node.features)
 
-    def _keyed(self, links: Sequence[tuple[int, float]]) -> tuple[tuple[str, float], ...]:
-        return tuple((self._key(end), weight) for end, weight in links)
+    def connect(self, links: Links) -> None:
+        """Set edges, new or not; a weight of zero removes one."""
+        self._connect(links)
+        self._reread_links()
 
-    def _add(self, entries: Sequence[Entry], rows: FloatArray) -> int:
-        """Add nodes without links; returns the number of the first."""
-        first = self.graph.add_nodes(len(entries))
-        self.features.add(rows)
-        self.vectors.add(
-            np.array([entry.vector for entry in entries]), np.array([entry.uncertainty for entry in entries])
+    def replace(self, number: int, node: NewNode, links: Links) -> None:
+        """Change the attributes and links of a node (directed: links from it); `set_vector` has to follow."""
+        self._do(self.features.put, (number, self.features.get(number)), (number, self.features.read([node])[0]))
+        was_replaced = number in self.texts
+        self._undo.append(
+            (self.texts.__setitem__, (number, self.text(number))) if was_replaced else (self.texts.pop, (number,))
         )
-        for entry in entries:
-            self.texts[self.ids.add(entry.id)] = entry.text
-        self._reread |= set(range(first, first + len(entries)))
+        self.texts[number] = node.text
+        self._reread.add(number)
+        self.connect({**dict.fromkeys(reversed(self.graph.links(number)), 0.0), **links})
+
+    def delete(self, number: int) -> None:
+        """Remove a node and its edges."""
+        links = self.graph.links(number, incoming=True)
+        for source, target in reversed(links):  # from the end of the row: nothing has to move up
+            self._do(self._put_edge, (source, target, links[source, target]), (source, target, 0.0))
+        self._set_stale(number, None)
+        self._do(self._put_alive, (number, True), (number, False))
+        self._mark({end for pair in links for end in pair} - {number})
+        self._reread_links()
+        self.changes.deleted[self._key(number)] = not self.is_added(number)
+
+    def set_vector(self, number: int, vector: FloatArray, uncertainty: float, replaced: NewNode | None = None) -> None:
+        """Set a vector that was computed from the graph as it is, with the new content of the node if there is one."""
+        self._do(self.vectors.put, (number, *self.vectors.get(number)), (number, vector, uncertainty))
+        self._set_stale(number, None)
+        key = self._key(number)
+        self.changes.nodes[key] = NodeRow(key, "refreshed", vector, uncertainty)
+        if replaced is not None:
+            self.changes.nodes[key] = NodeRow(key, "replaced", vector, uncertainty, replaced.text, replaced.features)
+
+    def _do(self, function: Callable[..., object], before: tuple[object, ...], now: tuple[object, ...]) -> None:
+        """Call a function that sets something, and remember how to set it to what it was before."""
+        self._undo.append((function, before))
+        function(*now)
+
+    def _append(self, nodes: Sequence[NewNode], rows: FloatArray, vectors: FloatArray, uncertainty: FloatArray) -> int:
+        """Add nodes without links; returns the number of the first."""
+        first = self.graph.num_slots
+        self._undo.append((self._drop, (first,)))
+        self.graph.resize(first + len(nodes))
+        self.features.add(rows)
+        self.vectors.add(vectors, uncertainty)
+        for node in nodes:
+            self.texts[self.ids.add(node.id)] = node.text
+        self._reread |= set(range(first, first + len(nodes)))
         return first
 
-    def _apply_one(self, entry: Entry, features: FloatArray | None) -> None:
-        if entry.kind == "stale":
-            self._stale = {self._find(key): bool(own) for key, own in entry.links}
-            return
-        node = self._find(entry.id)
-        if entry.kind == "vector":
-            assert entry.vector is not None
-            self.set_vector(node, entry.vector, entry.uncertainty)
-        elif entry.kind == "delete":
-            self._mark(self.graph.remove_node(node))
-            self.ids.remove(node)
-            self.deleted += 1
-            self.texts.pop(node, None)
-            self._refreshed.discard(node)
-            self._stale.pop(node, None)
+    def _drop(self, first: int) -> None:
+        """Forget the nodes from a number on, which have no links."""
+        for node in range(first, self.graph.num_slots):
+            self.ids.drop_last()
+            del self.texts[node]
+        self.graph.resize(first)
+        self.features.drop(first)
+        self.vectors.drop(first)
+
+    def _connect(self, links: Links, fresh: Container[int] = ()) -> None:
+        """Set edges and mark the vectors that are then out of date; those of `fresh` nodes are not."""
+        for (source, target), weight in links.items():
+            before = self.graph.weight(source, target)
+            self._do(self._put_edge, (source, target, before), (source, target, weight))
+            pair = self._key(source), self._key(target)
+            self.changes.edges[pair if self.graph.directed else (min(pair), max(pair))] = weight
+        self._mark({node for pair in links for node in pair}, fresh)
+
+    def _put_edge(self, source: int, target: int, weight: float) -> None:
+        self.graph.put(source, target, weight)
+        self._reread |= {source, target}
+
+    def _put_alive(self, node: int, alive: bool) -> None:
+        self.graph.alive[node] = alive
+        self.deleted += -1 if alive else 1
+        if alive:
+            self.ids.restore(node)
         else:
-            assert features is not None
-            self.features.put(node, features)
-            self.texts[node] = entry.text
-            self._mark(self.graph.remove_links(node) | self.graph.connect(self._links([(node, entry)])))
-            if entry.vector is not None:
-                self.set_vector(node, entry.vector, entry.uncertainty)
+            self.ids.remove(node)
 
-    def _links(self, entries: Sequence[tuple[int, Entry]]) -> Links:
-        links = [(node, self._find(end), weight) for node, entry in entries for end, weight in entry.links]
-        return self.graph.merged(links)
-
-    def _find(self, key: str) -> int:
-        node = self.ids.find(key)
-        if node < 0:
-            raise StoreError(f"the journal of the store is damaged: it names a node {key!r} that does not exist")
-        return node
-
-    def _mark(self, changed: set[int], fresh: Container[int] = ()) -> None:
-        self._reread |= changed
+    def _mark(self, changed: Set[int], fresh: Container[int] = ()) -> None:
         for node in sorted(changed):
-            if node not in fresh and not self._stale.get(node):
-                self._stale.pop(node, None)  # a neighbour's place in the order is lost
-                self._stale[node] = True
+            if node not in fresh:
+                self._set_stale(node, True)
         for node in sorted(changed):
-            if self.graph.degree(node) <= NEAR_DEGREE:
-                for near in self.graph.neighbours(node)[0].tolist():
-                    if near not in fresh:
-                        self._stale.setdefault(near, False)
+            near = self.graph.neighbours(node)[0]
+            if len(near) <= NEAR_DEGREE:
+                for other in near.tolist():
+                    if other not in fresh and other not in self._stale:
+                        self._set_stale(other, False)
+
+    def _set_stale(self, node: int, own: bool | None) -> None:
+        """Mark a node; None: it is up to date."""
+        if (before := self._stale.get(node)) is not own:
+            self._do(self._put_stale, (node, before), (node, own))
+            self.changes.stale[self._key(node)] = own
+
+    def _put_stale(self, node: int, own: bool | None) -> None:
+        if own is None:
+            del self._stale[node]
+        else:
+            self._stale[node] = own
+
+    def _lists_all(self, node: int, new: NewNode) -> bool:
+        """Whether the neighbours of a new node are those that its features were read from."""
+        return {self._find(end) for end, _ in new.links} - {node} == set(self.graph.neighbours(node)[0].tolist())
 
     def _reread_links(self) -> None:
         """For a model whose features depend on links: recompute those of nodes with new neighbours."""
@@ -298,5 +308,15 @@ class LiveState:
         rows = [(name(node), [name(end) for end in self.graph.neighbours(node)[0].tolist()]) for node in nodes]
         for node, part in zip(nodes, self.features.read_links(rows), strict=True):
             vector = self.features.get(node)
-            vector[self.features.link_columns] = part
-            self.features.put(node, vector)
+            now = vector.copy()
+            now[self.features.link_columns] = part
+            self._do(self.features.put, (node, vector), (node, now))
+
+    def _key(self, node: int) -> str:
+        return key_of(self.ids.name(node))
+
+    def _find(self, key: NodeId) -> int:
+        node = self.ids.find(key)
+        if node < 0:
+            raise StoreError(f"the store is damaged: it names a node {key!r} that does not exist")
+        return node

@@ -1,6 +1,7 @@
 """Nodes as clients describe them, and the feature vectors of all nodes: base nodes, added and replaced ones, guests."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -106,8 +107,11 @@ class LiveFeatures:
     def add(self, vectors: FloatArray) -> None:
         """Append nodes with their vectors."""
         row = self._own.extend(len(vectors), vectors)
-        first = self._slots.extend(len(vectors), -1)
-        self._slots.rows[first:] = np.arange(row, row + len(vectors))
+        self._slots.extend(len(vectors), np.arange(row, row + len(vectors)))
+
+    def drop(self, first: int) -> None:
+        """Forget the nodes from a number on."""
+        self._slots.count = first
 
     def put(self, node: int, vector: FloatArray) -> None:
         """Change the vector of a node."""
@@ -116,36 +120,33 @@ class LiveFeatures:
         else:
             self._own.rows[self._slots.rows[node]] = vector
 
+    @contextmanager
+    def visited(self, vectors: FloatArray) -> Iterator[None]:
+        """Meanwhile there are guests with these vectors, whose numbers follow those of all nodes."""
+        counts = self._slots.count, self._own.count
+        self.add(vectors)
+        try:
+            yield
+        finally:
+            self._slots.count, self._own.count = counts
+
     def get(self, node: int) -> FloatArray:
         """The vector of a node."""
-        slot = self._slots.rows[node]
-        row: FloatArray = self._own.rows[slot] if slot >= 0 else self._base_rows(np.array([node]))[0]
-        return row.copy()
+        return self.of(np.array([node]))[0]
 
-    def of(
-        self, walks: IntArray, groups: IntArray, guests: FloatArray, guest_firsts: IntArray
-    ) -> npt.NDArray[np.float32]:
-        """The vectors along walks, (walks, walk_length, width).
-
-        Walk i sees the guests of groups[i], whose vectors begin at row guest_firsts[groups[i]] of `guests`.
-        """
-        count = self._slots.count
-        result = self._base_rows(np.minimum(walks, self._graph.num_nodes - 1))
-        present = walks < count
-        slots = np.where(present, self._slots.rows[np.minimum(walks, count - 1)], -1)
+    def of(self, nodes: IntArray) -> npt.NDArray[np.float32]:
+        """The vectors of nodes, with a last axis of `width`."""
+        slots = self._slots.rows[nodes]
         own = slots >= 0
-        if own.any():
-            result[own] = self._own.rows[slots[own]]
-        if not present.all():
-            rows = walks - count + guest_firsts[np.maximum(groups, 0)][:, None]
-            result[~present] = guests[rows[~present]]
+        result = self._base_rows(np.where(own, 0, nodes))
+        result[own] = self._own.rows[slots[own]]
         return result
 
-    def _base_rows(self, walks: IntArray) -> FloatArray:
+    def _base_rows(self, nodes: IntArray) -> FloatArray:
         if self._base is not None:
-            return self._base[walks]
-        visited, where = np.unique(walks, return_inverse=True)
-        rows: FloatArray = self._map.transform(self._graph, visited)[where.reshape(walks.shape)]
+            return self._base[nodes]
+        visited, where = np.unique(nodes, return_inverse=True)
+        rows: FloatArray = self._map.transform(self._graph, visited)[where.reshape(nodes.shape)]
         return rows
 
 

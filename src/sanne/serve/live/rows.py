@@ -5,6 +5,8 @@ the same steps on either. New nodes have the highest numbers: their arcs go to t
 so that an addition costs the same whatever the size of the graph.
 """
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,11 +76,13 @@ class LiveRows:
         self._indices = Growing(np.empty(0, np.int32))
         self._weights = Growing(np.empty(0, np.float32))
         self._sums = Growing(np.empty(0, np.float64))
+        self._arrays = (self._lows, self._highs, self._rooms, self._plain)  # with a number for each row
         self.base_arcs = _base_arcs(adjacency) if for_walks else None
 
-    def add_nodes(self, count: int) -> None:
-        """Add nodes without neighbours."""
-        self._slots.extend(count, -1)
+    def resize(self, num_nodes: int) -> None:
+        """Add nodes without neighbours, or drop the last ones, which have none."""
+        self._slots.extend(max(0, num_nodes - self._slots.count), -1)
+        self._slots.count = num_nodes
 
     def row(self, node: int) -> tuple[npt.NDArray[np.int32], FloatArray]:
         """The neighbours of a node and the weights of the arcs to them; read them before the next change."""
@@ -86,29 +90,12 @@ class LiveRows:
         if slot >= 0:
             part = slice(self._lows.rows[slot], self._highs.rows[slot])
             return self._indices.rows[part], self._weights.rows[part]
-        return self.base_row(node)
-
-    @property
-    def copied(self) -> list[int]:
-        """The nodes whose rows were copied, in order."""
-        nodes: list[int] = np.flatnonzero(self._slots.rows >= 0).tolist()
-        return nodes
-
-    def base_row(self, node: int) -> tuple[npt.NDArray[np.int32], FloatArray]:
-        """The row of a node before any change."""
         if node >= self.base.num_nodes:
             return np.empty(0, np.int32), np.empty(0, np.float32)
         part = slice(self.base.indptr[node], self.base.indptr[node + 1])
         indices = self.base.indices[part]
         weights = np.ones(len(indices), np.float32) if self.base.weights is None else self.base.weights[part]
         return indices, weights
-
-    def degree(self, node: int) -> int:
-        """How many neighbours a node has."""
-        slot = self._slots.rows[node]
-        if slot >= 0:
-            return int(self._highs.rows[slot] - self._lows.rows[slot])
-        return int(self.base.indptr[node + 1] - self.base.indptr[node]) if node < self.base.num_nodes else 0
 
     def weight(self, node: int, target: int) -> float:
         """The weight of an arc; zero where there is none."""
@@ -118,58 +105,57 @@ class LiveRows:
 
     def put(self, node: int, target: int, weight: float) -> None:
         """Set the weight of an arc, new or not; zero removes it."""
-        slot = self._own_row(node)
+        slot = int(self._slots.rows[node])
+        if slot < 0 or self._highs.rows[slot] - self._lows.rows[slot] == self._rooms.rows[slot]:
+            indices, weights = self.row(node)
+            slot = self._copy(node, indices, weights, _ROOM if slot < 0 else _ROOM + len(indices))
         low, high = self._lows.rows[slot], self._highs.rows[slot]
-        if high - low == self._rooms.rows[slot]:
-            low, high = self._move(slot, 2 * (high - low) + _ROOM)
-        arrays = self._indices.rows, self._weights.rows, self._sums.rows
-        change = _put(*arrays, low, high, target, weight)
+        change = _put(self._indices.rows, self._weights.rows, self._sums.rows, low, high, target, weight)
         self._highs.rows[slot] = high + change
         self.num_arcs += change
         if weight not in (0.0, 1.0):
             self._plain.rows[slot] = False
 
-    def clear(self, node: int) -> None:
-        """Remove all arcs from a node."""
-        slot = self._own_row(node)
-        self.num_arcs -= int(self._highs.rows[slot] - self._lows.rows[slot])
-        self._highs.rows[slot] = self._lows.rows[slot]
-        self._plain.rows[slot] = not self._weighted
+    @contextmanager
+    def extended(self, num_nodes: int, more: Mapping[int, Mapping[int, float]]) -> Iterator[None]:
+        """Meanwhile there are `num_nodes`, and some rows have more arcs, to nodes with the highest numbers."""
+        arrays = (self._slots, *self._arrays, self._indices, self._weights, self._sums)
+        counts = [array.count for array in arrays]
+        slots = {node: self._slots.rows[node] for node in more if node < self._slots.count}
+        self.resize(num_nodes)
+        for node, arcs in more.items():
+            indices, weights = self.row(node)
+            ends = np.array(sorted(arcs), np.int32)
+            added = np.array([arcs[end] for end in ends.tolist()], np.float32)
+            slot = self._copy(node, np.concatenate([indices, ends]), np.concatenate([weights, added]), 0)
+            self._plain.rows[slot] &= bool((added == 1).all())
+        try:
+            yield
+        finally:
+            for node, slot in slots.items():
+                self._slots.rows[node] = slot
+            for array, count in zip(arrays, counts, strict=True):
+                array.count = count
 
     def overlay(self) -> Overlay:
         """The copied rows as arrays, valid until the next change."""
         arrays = (self._slots, self._lows, self._highs, self._plain, self._indices, self._weights, self._sums)
-        return Overlay(*(array.rows for array in arrays))
+        return Overlay(*(_read_only(array.rows) for array in arrays))
 
-    def _own_row(self, node: int) -> int:
-        """The number of a node's copied row, which is copied now if it was not before."""
-        slot = int(self._slots.rows[node])
-        if slot >= 0:
-            return slot
-        indices, weights = self.row(node)
-        slot = self._lows.extend(1, 0)
-        self._highs.extend(1, 0)
-        self._rooms.extend(1, 0)
-        self._plain.extend(1, not self._weighted)
-        self._slots.rows[node] = slot
-        low, _ = self._move(slot, len(indices) + _ROOM)
-        part = slice(low, low + len(indices))
+    def _copy(self, node: int, indices: npt.NDArray[np.int32], weights: FloatArray, room: int) -> int:
+        """Give a node a row of its own, with spare room, and return its slot; what it had before is left behind."""
+        before, count = self._slots.rows[node], len(indices)
+        plain = not self._weighted if before < 0 else self._plain.rows[before]
+        low = self._indices.extend(count + room, 0)
+        self._weights.extend(count + room, 0)
+        self._sums.extend(count + room, 0)
+        part = slice(low, low + count)
         self._indices.rows[part], self._weights.rows[part] = indices, weights
-        self._sums.rows[part] = np.cumsum(weights, dtype=np.float64)
-        self._highs.rows[slot] = part.stop
+        np.cumsum(weights, dtype=np.float64, out=self._sums.rows[part])
+        for array, value in zip(self._arrays, (low, low + count, count + room, plain), strict=True):
+            slot = array.extend(1, value)
+        self._slots.rows[node] = slot
         return slot
-
-    def _move(self, slot: int, room: int) -> tuple[int, int]:
-        """Move a row to where there is more room; rows double, so that less space is left behind than is used."""
-        old = slice(self._lows.rows[slot], self._highs.rows[slot])
-        low = self._indices.extend(room, 0)
-        self._weights.extend(room, 0)
-        self._sums.extend(room, 0)
-        high = low + old.stop - old.start
-        for array in (self._indices, self._weights, self._sums):
-            array.rows[low:high] = array.rows[old]
-        self._lows.rows[slot], self._highs.rows[slot], self._rooms.rows[slot] = low, high, room
-        return low, high
 
 
 def _base_arcs(adjacency: Adjacency) -> Arcs:
@@ -178,10 +164,15 @@ def _base_arcs(adjacency: Adjacency) -> Arcs:
     if adjacency.weights is not None:
         weights = adjacency.weights
         totals, marks = weight_sums(adjacency.indptr, adjacency.weights)
-    arrays = [np.asarray(array).view() for array in (adjacency.indptr, adjacency.indices, weights, totals, marks)]
-    for array in arrays:
-        array.flags.writeable = False
-    return Arcs(*arrays)
+    arrays = (adjacency.indptr, adjacency.indices, weights, totals, marks)
+    return Arcs(*(_read_only(array) for array in arrays))
+
+
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A view that kernels take for the same type as one of a mapped file."""
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
 
 
 @kernel

@@ -6,17 +6,15 @@
 | `unfinished` | marks a folder in which a store is being created |
 | `lock` | held by the server that uses the store |
 | `vectors.npy`, `uncertainty.npy` | of the base graph's nodes, in their order |
-| `journal.sqlite` (`-wal`, `-shm`) | everything that was added, replaced, deleted, linked or refreshed, in order |
+| `changes.sqlite` (`-wal`, `-shm`) | the nodes, edges and vectors that are not as they were when the store was made |
 | `map` | where the nodes are on the page's map; can be made again |
-| `search.lance` | the same vectors with an index, for graphs above `EXACT_ROWS` nodes; can be made again |
 """
 
 import hashlib
 import json
 import logging
 import os
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, Self
 
@@ -28,18 +26,18 @@ from sanne.files.locks import take_lock
 from sanne.graph.graph import FloatArray, Graph
 from sanne.infer.embed import embed
 from sanne.model.artifact import VECTORS, Artifact
-from sanne.serve.store import journal
-from sanne.serve.store.index import find_or_build
-from sanne.serve.store.journal import Change, Entry, FeaturesOf, Journal
-from sanne.serve.store.vectors import EXACT_ROWS, LiveVectors
+from sanne.serve.store.changes import Changes, Contents
+from sanne.serve.store.database import FILES, Database
+from sanne.serve.store.vectors import LiveVectors
 from sanne.vectors.formats import read_vectors
 
 logger = logging.getLogger(__name__)
 
-FORMAT_VERSION = 2  # 1 (sanne 0.1.0) kept its journal in LanceDB
+FORMAT_VERSION = 3  # before, a store kept a journal of all changes
 HEADER = "store.json"
 UNFINISHED = "unfinished"
-_CREATED = {UNFINISHED, "vectors.npy", "uncertainty.npy", *journal.FILES}  # in this order, before the header
+_CREATED = {UNFINISHED, "vectors.npy", "uncertainty.npy", *FILES}  # in this order, before the header
+_MAPPED_BYTES = 2**28  # base vectors of more than this stay on disk
 _SAMPLED = 65_536  # entries of each array of a graph that its digest reads
 
 MakeVectors = Callable[[], tuple[FloatArray, FloatArray]]
@@ -51,17 +49,11 @@ class Store(Protocol):
     vectors: LiveVectors  # of the base nodes, when the store is opened
 
     @property
-    def rows(self) -> int:
-        """How many entries are kept."""
+    def contents(self) -> Contents:
+        """What was written so far."""
 
-    def append(self, changes: Sequence[Change]) -> None:
+    def write(self, changes: Changes) -> None:
         """Keep changes, all or none; they are durable when this returns."""
-
-    def replay(self, apply: Callable[[Sequence[Change]], None]) -> None:
-        """Apply all kept changes in order."""
-
-    def tidy(self, history: Callable[[FeaturesOf], Iterator[Entry]]) -> None:
-        """Called after every change; `history` gives the shortest list of entries with the same effect."""
 
     def close(self) -> None:
         """Finish; a second call does nothing."""
@@ -77,15 +69,10 @@ class OpenStore(Protocol):
 class FolderStore:
     """A store in a locked folder."""
 
-    def __init__(self, folder: Path, lock: int, vectors: LiveVectors, journal: Journal) -> None:
-        self._folder = folder
+    def __init__(self, lock: int, vectors: LiveVectors, database: Database) -> None:
         self._lock = lock
         self.vectors = vectors
-        self.journal = journal
-        self.indexing: threading.Thread | None = None
-        if vectors.count > EXACT_ROWS:
-            self.indexing = threading.Thread(target=self._index, name="sanne-index")
-            self.indexing.start()
+        self.contents = database
 
     @classmethod
     def open(cls, folder: str | Path, *, model: str, graph: str, dim: int, make_vectors: MakeVectors) -> Self:
@@ -107,43 +94,22 @@ class FolderStore:
                 _save(place / "uncertainty.npy", np.asarray(uncertainty, np.float32))
             else:
                 _check_header(place, model, graph)
-            journal = Journal(place, dim, new=new)
+            database = Database(place, dim, new=new)
             if new:
                 header = {"format": "sanne-store", "format_version": FORMAT_VERSION, "model": model, "graph": graph}
                 with replaced_file(place / HEADER) as part:
                     part.write_text(json.dumps(header, indent=1) + "\n", encoding="utf-8")
             (place / UNFINISHED).unlink(missing_ok=True)
-            return cls(place, lock, _load_vectors(place, dim), journal)
+            return cls(lock, _load_vectors(place, dim), database)
         except BaseException:
             os.close(lock)
             raise
 
-    def _index(self) -> None:
-        self.vectors.index = find_or_build(self._folder, np.load(self._folder / "vectors.npy", mmap_mode="r"))
-
-    @property
-    def rows(self) -> int:
-        return self.journal.rows
-
-    def append(self, changes: Sequence[Change]) -> None:
-        self.journal.append(changes)
-
-    def replay(self, apply: Callable[[Sequence[Change]], None]) -> None:
-        for changes in self.journal.read():
-            apply(changes)
-
-    def tidy(self, history: Callable[[FeaturesOf], Iterator[Entry]]) -> None:
-        """Compact the journal, if that is due."""
-        try:
-            if self.journal.is_half_dead():
-                self.journal.rewrite(history(self.journal.features_finder()))
-        except StoreError as error:  # the journal is unchanged
-            logger.warning("the journal was not compacted: %s", error)
+    def write(self, changes: Changes) -> None:
+        self.contents.write(changes)
 
     def close(self) -> None:
-        if self.indexing is not None:
-            self.indexing.join()
-        self.journal.close()
+        self.contents.close()
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -218,7 +184,7 @@ def _check_header(place: Path, model: str, graph: str) -> None:
     if header.get("format_version") != FORMAT_VERSION:
         raise StoreError(
             f"{place}: the store has format {header.get('format_version')}, but this version of sanne reads only "
-            f"{FORMAT_VERSION} (0.1.0 wrote 1): choose a new --store and add the nodes again, or serve this store with "
+            f"{FORMAT_VERSION}: choose a new --store and add the nodes again, or serve this store with "
             "the version that wrote it"
         )
     for name, digest in (("model", model), ("graph", graph)):
@@ -242,6 +208,6 @@ def _load_vectors(place: Path, dim: int) -> LiveVectors:
         raise StoreError(f"{place}: the base vectors of the store cannot be read ({error})") from None
     if vectors.ndim != 2 or vectors.shape[1] != dim or uncertainty.shape != (len(vectors),):
         raise StoreError(f"{place}: the base vectors of the store are damaged (shape {vectors.shape})")
-    if len(vectors) <= EXACT_ROWS:
+    if vectors.nbytes <= _MAPPED_BYTES:
         vectors = np.array(vectors)
     return LiveVectors(vectors, uncertainty)
