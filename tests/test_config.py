@@ -113,7 +113,9 @@ def test_an_unknown_recipe_lists_the_known_ones() -> None:
 
 
 def test_limits_of_the_server() -> None:
-    assert ServeLimits.of({"max_nodes": "12", "body_seconds": "0.5"}) == ServeLimits(max_nodes=12, body_seconds=0.5)
+    assert ServeLimits.of({"max_nodes": "12", "receive_seconds": "0.5"}) == ServeLimits(
+        max_nodes=12, receive_seconds=0.5
+    )
     with pytest.raises(InputError, match="unknown limit 'max_node': the server's limits are max_nodes"):
         ServeLimits.of({"max_node": "12"})
     with pytest.raises(InputError, match="'max_nodes': 'many' is not a whole number"):

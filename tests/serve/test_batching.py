@@ -20,11 +20,6 @@ class Clock:
     def __call__(self) -> float:
         return self.now
 
-    def pass_for_each(self, payloads: Sequence[Any]) -> list[Any]:
-        """Slow work: 0.2 seconds for each request."""
-        self.now += 0.2 * len(payloads)
-        return list(payloads)
-
 
 class Gate:
     """Work that waits until it is let through, and remembers what it was given."""
@@ -74,25 +69,6 @@ def test_what_waits_is_computed_together_up_to_the_limit() -> None:
     assert [(report.requests, report.nodes) for report in reports] == [(1, 1), (4, 4), (2, 2)]
 
 
-def test_on_a_slow_machine_fewer_are_computed_together() -> None:
-    gate, clock = Gate(), Clock()
-    slow = Kind("slow", clock.pass_for_each)
-    kind = Kind("work", gate)
-
-    async def test(worker: Worker) -> None:
-        await worker.run(slow, 0)
-        first = asyncio.create_task(worker.run(kind, 0))
-        await entered(gate)
-        clock.now += 0.2  # so that a node of this kind takes 0.2 seconds at least, of which 0.25 are allowed
-        others = [asyncio.create_task(worker.run(kind, n)) for n in (1, 2)]
-        await asyncio.sleep(0.01)
-        gate.open.set()
-        await asyncio.gather(first, *others, return_exceptions=True)
-
-    with_worker(test, clock=clock, max_seconds=1.0)
-    assert [1, 2] not in gate.batches
-
-
 def test_kinds_are_not_mixed_and_some_are_never_shared() -> None:
     gate, other, alone = Gate(), Gate(), Gate()
     other.open.set()
@@ -134,68 +110,6 @@ def test_a_full_queue_refuses_and_says_when_to_come_back() -> None:
         assert await worker.run(kind, 4, size=50) == 40  # larger than the queue, which is empty
 
     with_worker(test)
-
-
-def test_a_queue_that_would_take_too_long_refuses_too() -> None:
-    gate, clock = Gate(), Clock()
-    slow = Kind("slow", clock.pass_for_each)
-    kind = Kind("work", gate)
-
-    async def test(worker: Worker) -> None:
-        await worker.run(slow, 0)  # so that it knows how long a node takes
-        first = asyncio.create_task(worker.run(kind, 0))
-        await entered(gate)
-        waiting = asyncio.create_task(worker.run(kind, 1, size=500))
-        await asyncio.sleep(0.01)
-        with pytest.raises(Refusal) as refused:
-            await worker.run(kind, 2)
-        assert refused.value.status == 429
-        gate.open.set()
-        assert await asyncio.gather(first, waiting) == [0, 10]
-
-    with_worker(test, clock=clock, max_queue=1000, max_seconds=60.0)
-
-
-def test_what_is_being_computed_counts_as_waiting_time() -> None:
-    gate, clock = Gate(), Clock()
-    slow = Kind("slow", clock.pass_for_each)
-
-    async def test(worker: Worker) -> None:
-        await worker.run(slow, 0)
-        first = asyncio.create_task(worker.run(Kind("work", gate), 0, size=500))
-        await entered(gate)
-        assert worker.waiting == 0
-        with pytest.raises(Refusal) as refused:
-            await worker.run(slow, 1)
-        assert refused.value.status == 429
-        assert refused.value.retry_after is not None
-        assert refused.value.retry_after > 30
-        gate.open.set()
-        await first
-        await worker.run(slow, 1)  # it is over, however long it was thought to take
-
-    with_worker(test, clock=clock, max_queue=1000)
-
-
-def test_a_quick_kind_says_nothing_of_a_slow_one() -> None:
-    gate, clock = Gate(), Clock()
-    slow = Kind("slow", clock.pass_for_each)
-    quick = Kind("quick", list)
-
-    async def test(worker: Worker) -> None:
-        await worker.run(slow, 0)
-        for n in range(50):
-            await worker.run(quick, n)
-        first = asyncio.create_task(worker.run(Kind("work", gate), 0))
-        await entered(gate)
-        waiting = asyncio.create_task(worker.run(slow, 1, size=500))
-        await asyncio.sleep(0.01)
-        with pytest.raises(Refusal):
-            await worker.run(quick, 2)
-        gate.open.set()
-        await asyncio.gather(first, waiting)
-
-    with_worker(test, clock=clock, max_queue=1000)
 
 
 def test_a_request_whose_turn_comes_too_late_is_refused_and_not_computed() -> None:

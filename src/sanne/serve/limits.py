@@ -17,21 +17,16 @@ class ServeLimits(Checked):
     max_links: int = 10_000  # of one node
     max_similar: int = 1000  # nearest nodes, and nodes named as an explanation
     max_body_bytes: int = 2 * 2**20  # reading so much JSON takes some 40 ms, in which nobody else is answered
-    max_json_depth: int = 16
-    body_seconds: float = 10.0  # until a body must be whole
     # all requests together
     max_batch_nodes: int = 64  # computed together
     max_queue_nodes: int = 256  # waiting; more are answered 429 ...
     max_queue_seconds: float = 2.0  # ... as are those who would wait longer than this, on a slow machine
-    max_refusals: int = 200  # answered 429 in a second; what is beyond waits for its turn, a second at most
-    max_open_bodies: int = 256
     max_open_bytes: int = 64 * 2**20  # held by bodies that are not yet whole
     # connections
     max_connections: int = 2000
     max_header_bytes: int = 32 * 2**10
-    header_seconds: float = 10.0  # until a request's head must be whole
+    receive_seconds: float = 10.0  # until a request must be whole
     keep_alive_seconds: float = 15.0  # until an idle connection is closed
-    linger_seconds: float = 2.0  # how long a refused body is still read and thrown away
     shutdown_seconds: float = 30.0  # for finishing what was accepted
 
     def __post_init__(self) -> None:

@@ -22,7 +22,7 @@ from sanne.serve.engine.engine import Answer, Engine
 from sanne.serve.http import schemas
 from sanne.serve.http.batching import Kind, Worker
 from sanne.serve.http.errors import Refusal, add_error_handlers
-from sanne.serve.http.guard import Guard, OpenBodies
+from sanne.serve.http.guard import Guard
 from sanne.serve.http.metrics import Measure, Metrics
 from sanne.serve.http.openapi import describe
 from sanne.serve.http.work import EmbedRequest, Work, known_json, nodes_json, similar_json, to_json
@@ -57,7 +57,6 @@ class Api:
         self._integer_ids = all(isinstance(id, int) for id in engine.some_ids(1))
         self.free_paths = {"/healthz", "/readyz"}  # need no token
         self.metrics = Metrics()
-        self.bodies = OpenBodies(config)
         self.work = Work(engine)
         report = self.metrics.count_batch
         seconds = config.max_queue_seconds
@@ -73,7 +72,6 @@ class Api:
         gauge = self.metrics.gauge
         gauge("queue_nodes", "Nodes waiting to be computed.", lambda: self.writer.waiting)
         gauge("queue_reads", "Look-ups waiting.", lambda: self.reader.waiting)
-        gauge("open_bodies", "Requests still being received.", lambda: len(self.bodies))
         gauge("nodes", "Nodes in the graph.", lambda: self.work.statistics["nodes"])
         gauge("edges", "Edges in the graph.", lambda: self.work.statistics["edges"])
         gauge("stale_nodes", "Nodes that a refresh would recompute.", lambda: self.work.statistics["stale"])
@@ -244,7 +242,6 @@ def make_app(
     app.add_middleware(
         Guard,
         config=config,
-        bodies=api.bodies,
         full=api.writer.refusal,
         token=token,
         free=api.free_paths,

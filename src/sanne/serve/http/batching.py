@@ -2,10 +2,9 @@
 
 import asyncio
 import logging
-import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +13,7 @@ from sanne.serve.http.errors import Refusal, busy, closing
 
 logger = logging.getLogger(__name__)
 
-_LONGEST_RETRY = 60  # seconds
-_BATCH_SHARE = 0.25  # of the longest wait: what a batch of several requests may take
-_KEPT_SHARE = 0.8  # weight of earlier measurements when another batch is measured
+_RETRY_SECONDS = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,22 +34,6 @@ class _Job:
     since: float
 
 
-class _Pace:
-    """How many seconds a node takes, averaged over the nodes of recent batches."""
-
-    def __init__(self) -> None:
-        self._nodes = 0.0
-        self._seconds = 0.0
-
-    @property
-    def seconds_a_node(self) -> float:
-        return self._seconds / self._nodes if self._nodes else 0.0
-
-    def measure(self, nodes: int, seconds: float) -> None:
-        self._nodes = _KEPT_SHARE * self._nodes + nodes
-        self._seconds = _KEPT_SHARE * self._seconds + seconds
-
-
 @dataclass(frozen=True)
 class BatchReport:
     """What a batch was, for the metrics."""
@@ -67,9 +48,9 @@ class BatchReport:
 class Worker:
     """A thread, and a queue that belongs to the event loop.
 
-    Sizes are counted in nodes: a request of 50 nodes takes as much room as 50 of one. No request waits longer than
-    `max_seconds`: it is refused at once if the work ahead of it is expected to take longer, and otherwise when its
-    turn comes too late. `idle` is called `idle_seconds` after the last work.
+    Sizes are counted in nodes: a request of 50 nodes takes as much room as 50 of one. A request is refused if the
+    queue is full, or when its turn comes after more than `max_seconds`. `idle` is called `idle_seconds` after the last
+    work.
     """
 
     def __init__(
@@ -92,9 +73,6 @@ class Worker:
         self._idle_seconds = idle_seconds
         self._clock = clock
         self._jobs: deque[_Job] = deque()
-        self._paces: dict[Kind, _Pace] = {}
-        self._all_kinds = _Pace()
-        self._busy_until = 0.0  # when the current batch should be done
         self._has_worked = False  # since `idle` was called
         self._closing = False
         self._changed = asyncio.Event()
@@ -119,19 +97,8 @@ class Worker:
         """Why a request of `size` nodes would not be accepted now; None if it would."""
         if self._closing:
             return closing()
-        seconds = self._seconds_ahead()
         full = self._jobs and self.waiting + size > self._max_queue  # a larger one than the queue waits alone
-        return _busy_for(seconds) if full or seconds > self._max_seconds else None
-
-    def _seconds_ahead(self) -> float:
-        """How long the current work should take."""
-        return max(0.0, self._busy_until - self._clock()) + self._seconds_of(self._jobs)
-
-    def _seconds_of(self, jobs: Iterable[_Job]) -> float:
-        return sum(job.size * self._pace_of(job.kind).seconds_a_node for job in jobs)
-
-    def _pace_of(self, kind: Kind) -> _Pace:
-        return self._paces.get(kind, self._all_kinds)  # a kind that never ran is taken to be like the others
+        return busy(_RETRY_SECONDS) if full else None
 
     async def run(self, kind: Kind, payload: Any, size: int = 1) -> Any:
         """The result of one request; raises Refusal if the queue is full, or the error that `kind` gave."""
@@ -176,9 +143,6 @@ class Worker:
         started, kind, nodes = self._clock(), batch[0].kind, sum(job.size for job in batch)
         results = await asyncio.get_running_loop().run_in_executor(self._thread, _results_of, batch)
         seconds = self._clock() - started
-        for pace in (self._paces.setdefault(kind, _Pace()), self._all_kinds):
-            pace.measure(nodes, seconds)
-        self._busy_until = 0.0
         self._has_worked = True
         _settle(batch, results)
         self._report(BatchReport(kind.name, len(batch), nodes, seconds, max(started - job.since for job in batch)))
@@ -186,20 +150,14 @@ class Worker:
     def _take(self) -> list[_Job]:
         """The first waiting request and others of its kind."""
         batch = [self._jobs.popleft()]
-        kind, room = batch[0].kind, self._largest_batch(batch[0].kind) - batch[0].size
+        kind, room = batch[0].kind, self._max_batch - batch[0].size
         if kind.together:
             for job in list(self._jobs):
                 if job.kind is kind and job.size <= room:
                     self._jobs.remove(job)
                     batch.append(job)
                     room -= job.size
-        self._busy_until = self._clock() + self._seconds_of(batch)
         return batch
-
-    def _largest_batch(self, kind: Kind) -> float:
-        """How many nodes to compute together: fewer on a slow machine, since all others wait meanwhile."""
-        seconds = self._pace_of(kind).seconds_a_node
-        return min(self._max_batch, _BATCH_SHARE * self._max_seconds / seconds) if seconds else self._max_batch
 
     def _drop_late(self) -> None:
         """Refuse requests that have waited too long, unless the worker is closing."""
@@ -207,11 +165,7 @@ class Worker:
         late = [job for job in self._jobs if job.since < latest and not self._closing]
         for job in late:
             self._jobs.remove(job)
-        _settle(late, [_busy_for(self._seconds_ahead()) for _ in late])
-
-
-def _busy_for(seconds: float) -> Refusal:
-    return busy(max(1, min(_LONGEST_RETRY, math.ceil(seconds))))
+        _settle(late, [busy(_RETRY_SECONDS)] * len(late))
 
 
 def _results_of(batch: list[_Job]) -> Sequence[Any]:

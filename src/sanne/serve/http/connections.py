@@ -1,118 +1,117 @@
-"""Limits that uvicorn lacks: the number of connections, the time for a request's head, the bytes of a request."""
+"""Limits that uvicorn lacks: the number of connections, and the time and the bytes of a request."""
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from sanne.serve.http.errors import Refusal, body_too_large
+from sanne.serve.http.errors import Refusal, body_too_large, head_too_large
 from sanne.serve.limits import ServeLimits
 
 _FULL = Refusal(503, "too_many_connections", "too many connections are open: try again later", retry_after=1)
-_LINGER_BODIES = 4  # times the largest body: how much of a refused one is read and discarded
 _BAD = Refusal(400, "bad_http", "this is not valid HTTP/1.1")
+_LINGER_SECONDS = 2.0  # closing on unread data can lose the answer, so that what still comes is read for a while ...
+_LINGER_BODIES = 4  # ... and so many times the largest request
 
 
 def limited_protocol(config: ServeLimits) -> type[asyncio.Protocol]:
     """uvicorn's protocol for one connection, with limits."""
 
-    class LimitedProtocol(_LimitedProtocol):
+    class Limited(LimitedProtocol):
         limits = config
 
-    return LimitedProtocol
+    return Limited
 
 
-class _LimitedProtocol(HttpToolsProtocol):
+class LimitedProtocol(HttpToolsProtocol):
+    """A request must be whole within a time and a size; one that is not is answered here, and its connection closed."""
+
     limits: ServeLimits
     _timer: asyncio.TimerHandle | None = None
-    _head_bytes = 0
     _in_head = True  # until a request's head is complete, and again after its body
-    _rest_bytes = 0  # received after the head: body, framing of chunks, trailers
-    _discarded = 0  # bytes of a body that has been answered already
-    _fault = _BAD  # why the parser stopped
+    _received = 0  # bytes of a request that is not yet whole
     _refused = False  # nothing more is read from this connection
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         if len(self.connections) > self.limits.max_connections:
-            self._refuse(_FULL, linger=False)
+            transport.write(_FULL.as_http())
+            transport.close()
         else:
-            self._set_timer(self.limits.header_seconds, self._head_is_late)
+            self._set_timer(self.limits.receive_seconds, self._late)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._unset_timer()
+        self._set_timer(None)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self.transport.is_closing():
+        self._received += len(data)
+        largest = self.limits.max_body_bytes + self.limits.max_header_bytes
+        if self._received > _LINGER_BODIES * largest:
+            self.transport.abort()
+        if self._refused or self.transport.is_closing():
             return
-        if self._refused:
-            self._discard(data)
-            return
-        if self._in_head:
-            self._head_bytes += len(data)
-        else:
-            self._rest_bytes += len(data)
         super().data_received(data)
         if self._refused or self.transport.is_closing():
             return
-        if self._in_head:
-            self._look_at_head()
-        elif self.cycle.response_complete:
-            self._discard(data)
-        elif self._rest_bytes > self.limits.max_body_bytes + self.limits.max_header_bytes:
-            self._refuse(body_too_large(self.limits.max_body_bytes))
-
-    def _look_at_head(self) -> None:
-        """Check the limits of an incomplete head."""
-        if self._head_bytes > self.limits.max_header_bytes:
-            self._refuse(self._head_too_large())
-        elif self._timer is None and (self.cycle is None or self.cycle.response_complete):
-            self._set_timer(self.limits.header_seconds, self._head_is_late)
+        if self._in_head and self._received > self.limits.max_header_bytes:
+            self.refuse(head_too_large(self.limits.max_header_bytes))
+        elif self._received > largest and not self.cycle.response_complete:
+            self.refuse(body_too_large(self.limits.max_body_bytes))
+        elif self._received and self._timer is None:
+            self._set_timer(self.limits.receive_seconds, self._late)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._in_head:  # otherwise it is a trailer, which must not act as a header
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        head = len(self.url) + sum(len(name) + len(value) + len(b": \r\n") for name, value in self.headers)
-        if head > self.limits.max_header_bytes:
-            self._fault = self._head_too_large()
-            raise ValueError(self._fault.message)  # stops the parser
-        self._unset_timer()
         self._in_head = False
-        self._rest_bytes = max(0, self._head_bytes - head)  # arrived together with the end of the head
-        self._discarded = 0
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
-        self._unset_timer()
+        self._set_timer(None)
         self._in_head = True
-        self._head_bytes = 0
+        self._received = 0
         super().on_message_complete()
-
-    def on_response_complete(self) -> None:
-        super().on_response_complete()
-        if not self._in_head and not self.transport.is_closing():
-            # Refused in the middle: discard what still comes for a while, so that the answer arrives.
-            self._set_timer(self.limits.linger_seconds, self._end)
 
     def timeout_keep_alive_handler(self) -> None:
         self._end()
 
     def send_400_response(self, msg: str) -> None:
-        self._refuse(self._fault)
+        self.refuse(_BAD)
 
-    def _head_too_large(self) -> Refusal:
-        limit = self.limits.max_header_bytes
-        return Refusal(431, "head_too_large", f"the request's head is larger than {limit:,} bytes")
+    def refuse_unfinished(self, refusal: Refusal) -> None:
+        """Refuse a request whose body is not whole yet."""
+        if not self._in_head and not self.cycle.response_started:
+            self.refuse(refusal)
 
-    def _head_is_late(self) -> None:
-        if self._head_bytes and not self.transport.get_write_buffer_size():
-            limit = f"{self.limits.header_seconds:g} seconds"
-            self._refuse(Refusal(408, "head_too_slow", f"the request's head must be complete within {limit}"), False)
-        else:
+    def refuse(self, refusal: Refusal) -> None:
+        """Answer what is being received, unless an earlier request is still being answered, and close."""
+        self._refused = True
+        if self.pipeline:
+            self.transport.abort()
+            return
+        if self.cycle is not None and not self.cycle.response_complete:
+            if self._in_head or self.cycle.response_started:
+                self.cycle.keep_alive = False  # closed after the answer that is being sent
+                return
+            self.cycle.disconnected = True  # what the application still sends goes nowhere
+            self.cycle.message_event.set()
+        self.transport.write(refusal.as_http())
+        self.transport.write_eof()
+        self._set_timer(_LINGER_SECONDS, self.transport.abort)
+
+    def _late(self) -> None:
+        self._timer = None
+        answered = self.cycle is not None and self.cycle.response_complete and not self._in_head
+        if not self._received or answered or self.transport.get_write_buffer_size():
             self._end()
+        else:
+            part = "head" if self._in_head else "body"
+            limit = f"{self.limits.receive_seconds:g} seconds"
+            self.refuse(Refusal(408, f"{part}_too_slow", f"send all of a request within {limit}"))
 
     def _end(self) -> None:
         """Close, without waiting for a client that does not read its last answer."""
@@ -121,36 +120,7 @@ class _LimitedProtocol(HttpToolsProtocol):
         else:
             self.transport.close()
 
-    def _refuse(self, refusal: Refusal, linger: bool = True) -> None:
-        """Answer and close; with `linger` only after a while, since closing on unread data can lose the answer."""
-        self._unset_timer()
-        self._refused = True
-        answering = self.cycle is not None and not self.cycle.response_complete
-        if self.pipeline:
-            self.transport.abort()
-        elif answering and (self._in_head or self.cycle.response_started):
-            self.cycle.keep_alive = False  # closed after the answer that is being sent
-        else:
-            if answering:
-                self.cycle.disconnected = True  # what the application still sends goes nowhere
-                self.cycle.message_event.set()
-            self.transport.write(refusal.as_http())
-            if linger:
-                self.transport.write_eof()
-                self._set_timer(self.limits.linger_seconds, self.transport.abort)
-            else:
-                self.transport.close()
-
-    def _discard(self, data: bytes) -> None:
-        self._discarded += len(data)
-        if self._discarded > _LINGER_BODIES * self.limits.max_body_bytes:
-            self.transport.abort()
-
-    def _set_timer(self, seconds: float, action: Any) -> None:
-        self._unset_timer()
-        self._timer = self.loop.call_later(seconds, action)
-
-    def _unset_timer(self) -> None:
+    def _set_timer(self, seconds: float | None, action: Callable[[], object] | None = None) -> None:
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
+        self._timer = None if seconds is None else self.loop.call_later(seconds, action)  # type: ignore[arg-type]

@@ -68,6 +68,11 @@ def body_too_large(limit: int) -> Refusal:
     return Refusal(413, "body_too_large", f"the body is larger than {limit:,} bytes: send fewer nodes at a time")
 
 
+def head_too_large(limit: int) -> Refusal:
+    """More bytes than a request's head may have."""
+    return Refusal(431, "head_too_large", f"the request's head is larger than {limit:,} bytes")
+
+
 def closing() -> Refusal:
     """The server is shutting down."""
     return Refusal(503, "closing", "the server is shutting down: try another one, or later", retry_after=5)

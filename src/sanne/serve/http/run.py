@@ -13,7 +13,8 @@ from fastapi import FastAPI
 
 from sanne.errors import InputError
 from sanne.serve.http.app import Api
-from sanne.serve.http.connections import limited_protocol
+from sanne.serve.http.connections import LimitedProtocol, limited_protocol
+from sanne.serve.http.errors import closing
 from sanne.serve.limits import ServeLimits
 
 
@@ -33,7 +34,9 @@ class _Server(uvicorn.Server):
         self._on_start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._api.bodies.end_all()
+        for connection in self.server_state.connections.copy():
+            assert isinstance(connection, LimitedProtocol)
+            connection.refuse_unfinished(closing())
         self._api.writer.refuse_new()
         self._api.reader.refuse_new()
         await super().shutdown(sockets)

@@ -130,8 +130,8 @@ class Database:
 
     def _rows(self, question: str) -> Iterator[Any]:
         try:
-            for row in self._connection.execute(question):
-                yield row  # noqa: UP028 (`yield from` would close the cursor, after the connection)
+            for row in self._connection.execute(question):  # noqa: UP028 (`yield from` would close the cursor later)
+                yield row
         except sqlite3.Error as error:
             raise self._unusable("read", error) from None
 
