@@ -2,7 +2,7 @@
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partialmethod
@@ -116,18 +116,16 @@ class Engine:
         explain: Sequence[int],
         similar: Sequence[int],
         keep: bool = False,
-        before_commit: Callable[[list[Result]], object] = len,
     ) -> list[Result]:
         """Answers for several requests, computed together; requests do not see each other.
 
         `explain[i]` and `similar[i]` are the numbers of nodes to list for each node of request i (0: none). The result
         of an invalid request is its error. With `keep` the nodes are added: they are durable when this returns, all
-        requests in one commit. `before_commit` gets all results; if it fails, nothing is kept.
+        requests in one commit.
         """
         with self._working:
             checked = check_requests(requests, self._state, distinct=keep)
             results = self._answer(checked, explain, similar)
-            before_commit(results)
             if keep:
                 self._keep(checked, results)
             return results

@@ -122,7 +122,7 @@ def add_page(app: FastAPI, explorer: "Explorer") -> None:
 
 
 class Explorer:
-    """The map and the search, kept up to date with the engine; for one thread, that of look-ups.
+    """The map and the search, kept up to date with the engine; for one thread at a time, as look-ups run.
 
     `graph` and `store` are what the engine was opened with; `labels` are the names of the graph's labels, if it has
     any. The map is not computed before it is first asked for.

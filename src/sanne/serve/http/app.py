@@ -3,18 +3,18 @@
 import contextlib
 import ctypes
 import gc
-import inspect
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any
 
+import anyio.to_thread
 import numpy as np
 import orjson
 import pyarrow as pa
 from fastapi import Body, FastAPI, Path, Query, Request, Response
+from fastapi.concurrency import run_in_threadpool
 from fastapi.routing import APIRoute
 
 from sanne.errors import FieldError
@@ -29,8 +29,6 @@ from sanne.serve.http.work import EmbedRequest, Work, known_json, nodes_json, si
 from sanne.serve.limits import ServeLimits
 from sanne.serve.live.features import NewNode
 
-_READS_WAITING = 256
-
 PathId = Annotated[str, Path(description="A node's id.", min_length=1, json_schema_extra=schemas.NO_CONTROL_CHARACTERS)]
 
 
@@ -38,8 +36,8 @@ PathId = Annotated[str, Path(description="A node's id.", min_length=1, json_sche
 class Route:
     """An endpoint.
 
-    `handler` takes parameters as FastAPI reads them and gives a Response; a function that is not async runs in the
-    thread for look-ups. `answer` is the model of its JSON, or a dictionary of other content by media type.
+    `handler` takes parameters as FastAPI reads them and gives a Response; functions that are not async run in a thread,
+    one at a time. `answer` is the model of its JSON, or a dictionary of other content by media type.
     """
 
     method: str
@@ -58,20 +56,16 @@ class Api:
         self.free_paths = {"/healthz", "/readyz"}  # need no token
         self.metrics = Metrics()
         self.work = Work(engine)
-        report = self.metrics.count_batch
-        seconds = config.max_queue_seconds
         self.writer = Worker(
             "sanne-compute",
             max_queue=config.max_queue_nodes,
             max_batch=config.max_batch_nodes,
-            max_seconds=seconds,
-            report=report,
+            max_seconds=config.max_queue_seconds,
+            report=self.metrics.count_batch,
             idle=release_memory,
         )
-        self.reader = Worker("sanne-read", max_queue=_READS_WAITING, max_batch=1, max_seconds=seconds, report=report)
         gauge = self.metrics.gauge
         gauge("queue_nodes", "Nodes waiting to be computed.", lambda: self.writer.waiting)
-        gauge("queue_reads", "Look-ups waiting.", lambda: self.reader.waiting)
         gauge("nodes", "Nodes in the graph.", lambda: self.work.statistics["nodes"])
         gauge("edges", "Edges in the graph.", lambda: self.work.statistics["edges"])
         gauge("stale_nodes", "Nodes that a refresh would recompute.", lambda: self.work.statistics["stale"])
@@ -149,7 +143,8 @@ class Api:
         vector = np.array(request.vector, np.float32)
         if vector.shape != (self.engine.dim,):
             raise FieldError("vector", f"{vector.size} numbers, but the model's vectors have {self.engine.dim}")
-        return json_response(await self.read(lambda: similar_json(self.engine.similar_to_vector(vector, request.k))))
+        found = await run_in_threadpool(self.engine.similar_to_vector, vector, request.k)
+        return json_response(similar_json(found))
 
     async def refresh(self, request: Annotated[schemas.Refresh, Body()] = schemas.Refresh()) -> Response:  # noqa: B008
         """Recompute the vectors of nodes near recent changes."""
@@ -173,7 +168,7 @@ class Api:
 
     async def ready(self) -> Response:
         """Whether work is accepted, and what the model reads."""
-        if not (self.writer.alive and self.reader.alive):
+        if not self.writer.alive:
             raise Refusal(503, "not_ready", "the server is starting or shutting down", retry_after=5)
         engine, statistics = self.engine, self.work.statistics
         answer = {"status": "ready", "nodes": statistics["nodes"], "edges": statistics["edges"], "dim": engine.dim}
@@ -182,10 +177,6 @@ class Api:
     async def show_metrics(self) -> Response:
         """Counters in the Prometheus format."""
         return Response(self.metrics.as_text(), media_type="text/plain; version=0.0.4")
-
-    async def read(self, call: Callable[[], Any]) -> Any:
-        """The result of a look-up, in the thread for look-ups."""
-        return await self.reader.run(self.work.read, call)
 
     def _new_node(self, id: str | int, node: schemas.NodeContent, field: str) -> NewNode:
         self._check_count(len(node.links), self.config.max_links, f"{field}.links".lstrip("."))
@@ -220,10 +211,10 @@ def make_app(
         describe(app.openapi(), engine, config)
         api.warm_up()
         api.writer.start()
-        api.reader.start()
+        # Look-ups run in one thread: more would take the interpreter from the event loop.
+        anyio.to_thread.current_default_thread_limiter().total_tokens = 1
         yield
         await api.writer.close()
-        await api.reader.close()
         engine.close()
 
     app = FastAPI(
@@ -261,21 +252,7 @@ def add_routes(app: FastAPI, routes: Iterable[Route]) -> None:
         described: dict[str, Any] = {"response_model": route.answer, "responses": errors}
         if isinstance(route.answer, dict):
             described = {"response_class": Response, "responses": errors | {200: {"content": route.answer}}}
-        handler = route.handler
-        if not inspect.iscoroutinefunction(handler):
-            handler = _in_thread(app.state.api.read, handler)
-        app.add_api_route(route.path, handler, methods=[route.method], **described)
-
-
-def _in_thread(read: Callable[[Any], Any], handler: Callable[..., Response]) -> Callable[..., Any]:
-    """An async function with the same signature, for FastAPI to inspect."""
-
-    async def run(**parameters: Any) -> Any:
-        return await read(partial(handler, **parameters))
-
-    run.__name__, run.__doc__ = handler.__name__, handler.__doc__
-    run.__signature__ = inspect.signature(handler)  # type: ignore[attr-defined]
-    return run
+        app.add_api_route(route.path, route.handler, methods=[route.method], **described)
 
 
 def json_response(body: bytes, headers: dict[str, str] | None = None) -> Response:

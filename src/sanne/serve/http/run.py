@@ -38,7 +38,6 @@ class _Server(uvicorn.Server):
             assert isinstance(connection, LimitedProtocol)
             connection.refuse_unfinished(closing())
         self._api.writer.refuse_new()
-        self._api.reader.refuse_new()
         await super().shutdown(sockets)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import orjson
 
-from sanne.serve.engine.engine import Answer, Engine, NodeInfo, Result
+from sanne.errors import StoreError
+from sanne.serve.engine.engine import Answer, Engine, NodeInfo
 from sanne.serve.http.batching import Kind
 from sanne.serve.live.features import NewNode
 
@@ -34,7 +35,6 @@ class Work:
         self.delete = self._change("delete", engine.delete, lambda id: to_json({"id": id, "deleted": True}))
         self.edges = self._change("edges", engine.add_edges, lambda count: to_json({"edges": count}))
         self.refresh = self._change("refresh", lambda limits: [engine.refresh(*limits)], int, together=False)
-        self.read = Kind("read", lambda calls: [_outcome(call) for call in calls])
 
     def _change(
         self,
@@ -51,30 +51,21 @@ class Work:
         return Kind(name, change, together)
 
     def _vectors(self, call: Callable[..., Any], requests: Sequence[EmbedRequest]) -> list[Any]:
-        """Call the engine for several requests, or for each alone if that fails.
-
-        The JSON is made before the engine commits, so that a request that cannot be answered is not kept.
-        """
-        answers: list[Any] = []
-
-        def write(found: Sequence[Result]) -> None:
-            rows = zip(requests, found, strict=True)
-            answers.extend([part if isinstance(part, Exception) else request.to_json(part) for request, part in rows])
-
+        """Call the engine for several requests, or for each alone if that fails."""
         try:
-            call(
+            results = call(
                 [request.nodes for request in requests],
                 explain=[request.explain for request in requests],
                 similar=[request.similar for request in requests],
-                before_commit=write,
             )
-        except Exception:
-            if answers or len(requests) == 1:  # a failed commit fails all of them
+        except Exception as error:
+            if len(requests) == 1 or isinstance(error, StoreError):
                 raise
             alone = [_outcome(partial(self._vectors, call, [request])) for request in requests]
             return [part if isinstance(part, Exception) else part[0] for part in alone]
         self.statistics = self.engine.statistics()
-        return answers
+        rows = zip(requests, results, strict=True)
+        return [part if isinstance(part, Exception) else request.to_json(part) for request, part in rows]
 
 
 def _outcome(call: Callable[[], Any]) -> Any:
