@@ -150,9 +150,12 @@ class LiveGraph:
         """Where the walks of a node go."""
         overlay = self._walked.overlay()
         most, tolerance = len(overlay.slots), tolerance_for(self.num_slots)
-        walked, degrees = Walked(most, restarts, steps, tolerance), np.zeros(most)
-        count = around(self._walked.base_arcs, overlay, start, tolerance, *walked.arrays, degrees)
-        return walked.surroundings(count, degrees[walked.nodes[:count]], float(degrees[start]))
+        walked = Walked(most, restarts, steps, tolerance)
+        weights, _, slots, queues, nodes, shares, lost = walked.arrays
+        powers, degrees = np.zeros((len(weights), most)), np.zeros(most)
+        count = around(self._walked.base_arcs, overlay, start, tolerance, slots, queues, nodes, lost, powers, degrees)
+        np.matmul(powers[:, :count].T, weights, out=shares[:count])
+        return walked.surroundings(count, degrees[:count], float(degrees[0]))
 
     @property
     def _out(self) -> LiveRows:

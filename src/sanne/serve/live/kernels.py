@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sanne.seeds import kernel, mix, step, walk_stream
-from sanne.walks.diffusion import EDGE, arrive, count_visit
+from sanne.walks.diffusion import EDGE
 from sanne.walks.kernels import find_weighted, fraction
 
 _STAY = -1
@@ -158,36 +158,58 @@ def around(
     overlay: Any,
     start: Any,
     tolerance: float,
-    step_weights: Any,
-    mass: Any,
     slots: Any,
     queues: Any,
     nodes: Any,
-    shares: Any,
     lost: Any,
+    powers: Any,
     degrees: Any,
 ) -> int:
-    """Follow the walks of one node as `walks/diffusion.py` does; returns how many nodes they visit."""
-    count, length, now = 0, 1, 0
-    queues[0, 0] = start
-    mass[0, start] = 1.0
-    for position in range(len(step_weights)):
-        ahead = 0
-        last = position == len(step_weights) - 1
+    """Follow the walks of one node as `walks/diffusion.py` does; returns how many nodes they visit.
+
+    The i-th visited node is `nodes[i]`, its degree `degrees[i]`, and `powers[step, i]` the share of walks there.
+    """
+    indptr, indices, weights, totals, _ = base  # once: reading a tuple's arrays costs more than a step
+    rows, lows, highs, _, own_indices, own_weights, sums = overlay
+    nodes[0], slots[start], powers[0, 0], queues[0, 0] = start, 1, 1.0, 0
+    count, length = 1, 1
+    for position in range(len(powers)):
+        last, ahead = position == len(powers) - 1, 0
+        here, after = powers[position], powers[0 if last else position + 1]
+        queue, next_queue = queues[position % 2], queues[1 - position % 2]
         for i in range(length):
-            node = queues[now, i]
-            here = mass[now, node]
-            mass[now, node] = 0.0
-            row = _row(base, overlay, node)
-            degrees[node] = row.total + 1.0
-            count = count_visit(node, here, step_weights[position], slots, nodes, shares, count)
-            if last or here < tolerance * max(1.0, EDGE * (row.high - row.low)):
-                lost[position] += here
+            place = queue[i]
+            node = nodes[place]
+            low, high, total, copied = 0, 0, 0.0, rows[node] >= 0
+            if copied:
+                low, high = lows[rows[node]], highs[rows[node]]
+                total = sums[high - 1] if high > low else 0.0
+            elif node < len(indptr) - 1:
+                low, high = indptr[node], indptr[node + 1]
+                total = totals[node] if weights.size > 0 else float(high - low)
+            degrees[place] = total + 1.0
+            if last or here[place] < tolerance * max(1.0, EDGE * (high - low)):
+                lost[position] += here[place]
                 continue
-            share = here / degrees[node]
-            ahead = arrive(node, share, mass[1 - now], queues[1 - now], ahead)
-            for place in range(row.low, row.high):
-                moved = share if row.plain else share * row.weights[place]
-                ahead = arrive(row.indices[place], moved, mass[1 - now], queues[1 - now], ahead)
-        length, now = ahead, 1 - now
+            share = here[place] / degrees[place]
+            if after[place] == 0.0:  # the same for every neighbour; a function for it takes several times as long
+                next_queue[ahead] = place
+                ahead += 1
+            after[place] += share
+            for arc in range(low, high):
+                moved, end = share, own_indices[arc] if copied else indices[arc]
+                if copied:
+                    moved = share * own_weights[arc]
+                elif weights.size > 0:
+                    moved = share * weights[arc]
+                if slots[end] == 0:
+                    nodes[count] = end
+                    count += 1
+                    slots[end] = count
+                other = slots[end] - 1
+                if after[other] == 0.0:
+                    next_queue[ahead] = other
+                    ahead += 1
+                after[other] += moved
+        length = ahead
     return count
