@@ -55,9 +55,9 @@ def test_the_model_is_read_once_and_warmed_up_once(
         digested.append(path.name)
         return digest(path)
 
-    def counted_read(self: Reader, asked: Any, guests: Any = None) -> Any:
+    def counted_read(self: Reader, asked: Any) -> Any:
         readings.append(len(asked))
-        return read(self, asked, guests)
+        return read(self, asked)
 
     def run_shortly(app: Any, listener: Any, config: Any, on_start: Any) -> None:
         async def start_and_end() -> None:

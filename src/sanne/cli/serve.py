@@ -47,7 +47,6 @@ def serve(
     as_json: Json = False,
 ) -> None:
     """Serve vectors of new nodes over HTTP, and store added nodes. SANNE_TOKEN sets a bearer token."""
-    os.environ.setdefault("LANCE_LOG", "error")  # before the store is imported: a new one is nothing to warn of
     try:
         from sanne.serve.explorer.routes import Explorer, add_page
         from sanne.serve.http.app import make_app

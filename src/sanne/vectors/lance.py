@@ -62,4 +62,4 @@ def _table_folder(database: Path) -> Path:
 
 
 def _lancedb() -> Any:
-    return import_extra("lancedb", "serve", "a LanceDB database")
+    return import_extra("lancedb", "ann", "a LanceDB database")

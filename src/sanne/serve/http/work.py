@@ -65,7 +65,7 @@ class Work:
             return [part if isinstance(part, Exception) else part[0] for part in alone]
         self.statistics = self.engine.statistics()
         rows = zip(requests, results, strict=True)
-        return [part if isinstance(part, Exception) else request.to_json(part) for request, part in rows]
+        return [part if isinstance(part, Exception) else _outcome(partial(r.to_json, part)) for r, part in rows]
 
 
 def _outcome(call: Callable[[], Any]) -> Any:
