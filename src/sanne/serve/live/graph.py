@@ -1,5 +1,6 @@
 """A graph that changes while it is walked on: a mapped base and an overlay; a change rebuilds nothing."""
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -10,7 +11,7 @@ from sanne.config import WalkConfig
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.serve.live.kernels import around, first_order, second_order
 from sanne.serve.live.rows import Growing, LiveRows
-from sanne.walks.diffusion import Surroundings, Walked, tolerance_for
+from sanne.walks.diffusion import EDGE, Surroundings, Walked, tolerance_for
 
 Links = Mapping[tuple[int, int], float]  # (from, to) -> weight
 
@@ -152,7 +153,9 @@ class LiveGraph:
         most, tolerance = len(overlay.slots), tolerance_for(self.num_slots)
         walked = Walked(most, restarts, steps, tolerance)
         weights, _, slots, queues, nodes, shares, lost = walked.arrays
-        powers, degrees = np.zeros((len(weights), most)), np.zeros(most)
+        # Mass above the tolerance reaches at most so many places in a step; pages that are not touched cost nothing.
+        room = min(most, 1 + math.ceil(steps * (1 + 1 / EDGE) / tolerance))
+        powers, degrees = np.zeros((len(weights), room)), np.zeros(room)
         count = around(self._walked.base_arcs, overlay, start, tolerance, slots, queues, nodes, lost, powers, degrees)
         np.matmul(powers[:, :count].T, weights, out=shares[:count])
         return walked.surroundings(count, degrees[:count], float(degrees[0]))
