@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from sanne.draw.reduce import PrincipalAxes, first_two, tsne_package
 from sanne.errors import MissingExtraError, SanneError
-from sanne.evaluate.labels import has_label
+from sanne.evaluate.splits import has_label
 from sanne.files.atomic import replaced_folder
 from sanne.serve.explorer.layout import (
     FITTED_AT_MOST,
