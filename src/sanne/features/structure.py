@@ -33,6 +33,14 @@ class StructureMap(FeatureMap):
         return len(self.known)
 
     @property
+    def basis(self) -> FloatArray:
+        return self._components
+
+    @property
+    def column_names(self) -> list[Any]:
+        return self.known.ids
+
+    @property
     def link_columns(self) -> slice:
         return slice(0, self.width)
 

@@ -1,25 +1,21 @@
 """Documents and bags of words to vectors: TF-IDF, then a truncated SVD."""
 
-import re
 from abc import abstractmethod
-from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.feature_extraction.text import CountVectorizer
 
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
 from sanne.features.base import FeatureMap, register_features
 from sanne.features.numeric import check_finite
 from sanne.features.svd import components
+from sanne.features.words import count_words, word_counter
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.sparse import multiply
 from sanne.seeds import numpy_stream
 from sanne.vectors.normalise import unit
-
-WORD = re.compile(r"(?u)\b\w\w+\b")  # runs of two or more letters, digits or underscores
 
 
 class WordMap(FeatureMap):
@@ -101,6 +97,14 @@ class TfidfSVD(WordMap):
     def num_columns(self) -> int:
         return self._num_words
 
+    @property
+    def basis(self) -> FloatArray:
+        return self._components
+
+    @property
+    def column_names(self) -> list[str] | None:
+        return self._vocabulary
+
     def _columns(self, counts: Any) -> Any:
         return weigh(counts, self._idf, self._whole)
 
@@ -122,32 +126,11 @@ class TfidfSVD(WordMap):
         )
 
 
-def words(text: str) -> list[str]:
-    """The words of a document, in lower case."""
-    return WORD.findall(text.lower())
-
-
 def fit_word_counts(graph: Graph, max_words: int) -> tuple[list[str] | None, Any]:
     """The vocabulary of a graph's texts and its `word_counts`, from one pass; None where the graph gives counts."""
     if graph.texts is None:
         return None, word_counts(graph, None, None)
     return count_words(graph.texts, max_words)
-
-
-def count_words(texts: Iterable[str], max_words: int) -> tuple[list[str], Any]:
-    """The most frequent words in alphabetical order, and a CSR matrix (texts, words) of how often each occurs."""
-    vectorizer = CountVectorizer(analyzer=words, max_features=max_words)
-    try:
-        counts = vectorizer.fit_transform(texts).astype(np.float32)
-    except ValueError:  # scikit-learn: empty vocabulary
-        raise InputError("the text column holds no words at all: name another with text=, or leave it out") from None
-    counts.sort_indices()
-    return [str(word) for word in vectorizer.get_feature_names_out()], counts
-
-
-def word_counter(vocabulary: list[str] | None) -> Any:
-    """Counts the words of a vocabulary; None for None. Costly to create, cheap to use."""
-    return None if vocabulary is None else CountVectorizer(analyzer=words, vocabulary=vocabulary)
 
 
 def word_counts(graph: Graph, nodes: IntArray | None, counter: Any) -> Any:

@@ -23,7 +23,7 @@ from sanne.features.views import Views
 from sanne.graph.graph import Adjacency, FloatArray, Graph, IntArray
 from sanne.graph.sparse import each_block, row_blocks
 from sanne.model.clusters import doubt
-from sanne.model.model import Asked, Model, Reading, largest_shares
+from sanne.model.model import Asked, Model, Pull, Reading, largest_shares
 from sanne.model.ridge import Doubles
 from sanne.model.safe_files import Shapes
 from sanne.vectors.normalise import unit
@@ -195,6 +195,26 @@ class HiddenModel(Model):
             weights = np.concatenate([matrix[place][part.columns] for place in places])
             _add_products(vectors, part.rows.reshape(len(vectors), -1), np.float32(part.scale) * weights)
         return vectors
+
+    def pull(self, asked: Asked) -> Pull:
+        around, rows = asked.around(0, self.config.restarts, self.config.restart_steps)
+        background, layout, matrix = self.background.numpy(), self.layout, self.matrix.numpy()
+        seen = around.mean(np.column_stack([rows, np.ones(len(rows), np.float32)]), background)[:, None]
+        tokens = list(self._tokens(seen, np.array([around.degree])))
+        vector = self.offset.numpy() + sum(row[0] @ matrix[place] for place, row, _ in tokens)
+        toward = vector / max(float(vector @ vector), 1e-12)
+        columns = np.zeros((len(seen), len(background) - 1), np.float32)
+        views = [0, 0, *(token.view for token in layout.seen)]
+        for view, (place, _, restarts) in zip(views, tokens[:-1], strict=True):
+            columns[:, layout.columns[view]] += restarts[:, None] * (matrix[place] @ toward) / self._length(place, seen)
+        return Pull(around, rows, columns, float(tokens[-1][1][0] @ matrix[layout.degrees] @ toward))
+
+    def _length(self, place: slice, seen: FloatArray) -> float:
+        """What the tokens of a single node are divided by: smoothed words are made of length one."""
+        if place != self.layout.smoothed or not self.layout.directional:
+            return 1.0
+        mixed = np.tensordot(self.mixture.numpy(), seen[:, 0, self.layout.columns[0]], 1)
+        return max(float(np.linalg.norm(mixed)), 1e-12)
 
     def present_vectors(self) -> FloatArray | None:
         return self.present
