@@ -6,7 +6,8 @@ import scipy.sparse as sp
 
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
-from sanne.features.text import TfidfSVD, count_words, word_counter, word_counts, words
+from sanne.features.text import TfidfSVD, word_counts
+from sanne.features.words import count_words, word_counter, words
 from sanne.graph.graph import Graph
 
 TEXTS = ["Graphs and graphs of words", "words, words, trees", "", "x", "trees have leaves", "graphs have trees"]

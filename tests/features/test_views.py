@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from planted import document_graph, planted_graph
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
-from sanne.features import text
+from sanne.features import words
 from sanne.features.choose import restore_features
 from sanne.features.views import Views
 from sanne.graph.graph import Graph
@@ -118,8 +118,8 @@ def test_a_newcomer_without_known_words_has_zeros_and_one_without_links_too() ->
 def test_texts_are_split_into_words_once(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = DOCUMENTS
     calls: list[str] = []
-    real = text.words
-    monkeypatch.setattr(text, "words", lambda document: calls.append(document) or real(document))
+    real = words.words
+    monkeypatch.setattr(words, "words", lambda document: calls.append(document) or real(document))
     views, _ = Views.fit_transform(graph, SMALL, 0)
     assert len(calls) == 90
     calls.clear()

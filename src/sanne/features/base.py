@@ -93,7 +93,10 @@ class FeatureMap(ABC):
 
     @property
     def column_names(self) -> list[Any] | None:
-        """What each column counts, a word or the id of a node; None where nobody named them."""
+        """What each column counts, a word or the id of a node; None where nobody named them.
+
+        The last name stands for all columns from there on.
+        """
         return None
 
     @abstractmethod

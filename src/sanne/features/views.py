@@ -6,7 +6,6 @@ half can be hidden and predicted from the other. This is done for several random
 
 import functools
 import itertools
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple, Self
 
@@ -161,12 +160,12 @@ class Views(FeatureMap):
         sides = [(split, side) for split in self._splits for side in (0, 1)]
         return [np.where((split.sides == side)[:, None], split.basis, 0).astype(np.float32) for split, side in sides]
 
-    def bases(self) -> Iterator[tuple[slice, Any]]:
-        """For each view of the base's columns, its place in a row and the matrix that they are multiplied by."""
-        matrices = [self.base.basis, *(np.split(self._padded, 2 * self.num_splits, axis=1) if self._splits else [])]
-        matrices += [] if self.fine is None else [_hash_table(self.fine, self.base.num_columns)]
-        for (first, last), matrix in zip(itertools.pairwise(np.cumsum([0, *self.widths])), matrices, strict=False):
-            yield slice(first, last), matrix
+    def matrices(self) -> list[tuple[slice, Any]]:
+        """The place in a row of each view but the links, and what the base's columns are multiplied by for it."""
+        found = [self.base.basis, *(np.split(self._padded, 2 * self.num_splits, axis=1) if self._splits else [])]
+        found += [] if self.fine is None else [_hash_table(self.fine, self.base.num_columns)]
+        ends = np.cumsum([0, *self.widths])
+        return [(slice(ends[view], ends[view + 1]), matrix) for view, matrix in enumerate(found)]
 
     def rows_stay_on_disk(self, graph: Graph) -> bool:
         return self.base.rows_stay_on_disk(graph)

@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from sanne.errors import InputError
 
 _WORD = re.compile(r"\w\w+")  # two or more letters, digits or underscores
 # Scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\U00020000-\U0003ffff"
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\U00020000-\U0003ffff"
+)
 
 
 def words(text: str) -> list[str]:
@@ -28,7 +31,7 @@ def words(text: str) -> list[str]:
     for run in word.findall(unicodedata.normalize("NFKC", text).casefold()):
         characters = character.findall(run)
         if characters:
-            found += [a + b for a, b in zip(characters, characters[1:], strict=False)] or characters
+            found += [a + b for a, b in pairwise(characters)] or characters
         elif len(run) > 1:
             found.append(run)
     return found

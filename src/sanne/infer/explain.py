@@ -61,10 +61,7 @@ def _made_of(reader: GraphReader, node: int, count: int) -> MadeOf:
     everywhere = pull.around.shares
     itself = np.where((pull.around.nodes == node)[:, None], everywhere, 0)
     columns = views.base.columns(graph, pull.around.nodes)
-    words, own = (
-        sum(_shares(columns, basis, views.directional, weights, pull.columns[:, place]) for place, basis in views.bases())
-        for weights in (everywhere, itself)
-    )
+    words, own = (_by_column(views, columns, weights, pull) for weights in (everywhere, itself))
     parts = {"own": own.sum(), "around": words.sum() - own.sum()}
     links: list[tuple[Any, float]] = []
     if views.links is not None:
@@ -78,10 +75,19 @@ def _made_of(reader: GraphReader, node: int, count: int) -> MadeOf:
     parts["average"] = 1 - sum(parts.values())  # what is taken from all vectors, so that their mean is zero
     parts = {name: float(share) for name, share in parts.items()}
     names = views.base.column_names or [f"column {number}" for number in range(len(words))]
+    words, own = (np.append(shares[: len(names) - 1], shares[len(names) - 1 :].sum()) for shares in (words, own))
     if views.base.reads_links:  # neighbours are the words
         return MadeOf(node_id, nodes, parts, [], _named(names, words, count))
     described = [Word(str(names[i]), float(words[i]), float(own[i])) for i in _largest(words, count)]
     return MadeOf(node_id, nodes, parts, described, links)
+
+
+def _by_column(views: Views, columns: Any, weights: FloatArray, pull: Pull) -> Doubles:
+    """The share of each word or column, over all views of it."""
+    found = np.zeros(columns.shape[1])
+    for place, basis in views.matrices():
+        found += _shares(columns, basis, views.directional, weights, pull.columns[:, place])
+    return found
 
 
 def _shares(columns: Any, basis: Any, directional: bool, weights: FloatArray, pulled: FloatArray) -> Doubles:

@@ -204,9 +204,10 @@ class HiddenModel(Model):
         vector = self.offset.numpy() + sum(row[0] @ matrix[place] for place, row, _ in tokens)
         toward = vector / max(float(vector @ vector), 1e-12)
         columns = np.zeros((len(seen), len(background) - 1), np.float32)
-        views = [0, 0, *(token.view for token in layout.seen)]
-        for view, (place, _, restarts) in zip(views, tokens[:-1], strict=True):
-            columns[:, layout.columns[view]] += restarts[:, None] * (matrix[place] @ toward) / self._length(place, seen)
+        views = {token.place.start: token.view for token in layout.seen}
+        for place, _, restarts in tokens[:-1]:
+            view = layout.columns[views.get(place.start, 0)]
+            columns[:, view] += restarts[:, None] * (matrix[place] @ toward) / self._length(place, seen)
         return Pull(around, rows, columns, float(tokens[-1][1][0] @ matrix[layout.degrees] @ toward))
 
     def _length(self, place: slice, seen: FloatArray) -> float:

@@ -187,7 +187,12 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
         vectors = model.vectors_of(diffusion, features, kept or model.spread(diffusion, features), all_degrees)
     model.present = vectors
     curve = np.mean([guess.scores for guess in guesses], axis=0).round(4).tolist() if guesses else []
-    return {"hidden_r2": curve, "mixture": mixture.astype(float).round(3).tolist(), "smoothing": round(gate, 3)}
+    return {
+        "hidden_r2": curve,
+        "mixture": mixture.astype(float).round(3).tolist(),
+        "smoothing": round(gate, 3),
+        "strengths": [float(f"{guess.strength:.2g}") for guess in guesses],
+    }
 
 
 def _compact(part: Part) -> Part:
