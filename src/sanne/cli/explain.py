@@ -14,7 +14,7 @@ _PARTS = {
     "around": "words of nodes around it",
     "links": "its links",
     "degree": "how many links it has",
-    "average": "what is taken from all vectors",
+    "average": "centring",
 }
 
 

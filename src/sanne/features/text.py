@@ -120,7 +120,11 @@ class TfidfSVD(WordMap):
         return project(columns, self._components, self._scale)
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-        description: dict[str, Any] = {"vocabulary": self._vocabulary, "feature_scale": self._scale, "whole": self._whole}
+        description: dict[str, Any] = {
+            "vocabulary": self._vocabulary,
+            "feature_scale": self._scale,
+            "whole": self._whole,
+        }
         if self._encoder is not None:
             description |= {"encoder": self._encoder.spec, "revision": self._encoder.revision, "unit_length": True}
         return description, {"idf": self._idf, "components": self._components}
