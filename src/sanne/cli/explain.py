@@ -33,8 +33,8 @@ def explain(
     from sanne.source import ModelSource
 
     artifact = Artifact.read(model)
-    origin = ModelSource.remembered(artifact).changed(graph, node_table, text)
-    found = made_of(artifact, origin.load(), node_ids, k)
+    now = ModelSource.of_model(artifact, graph, node_table, text).load()
+    found = made_of(artifact, now, node_ids, k)
     if as_json:
         print_json({"explained": [_as_dict(one) for one in found]})
         return

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from sanne.datasets.fetch import cache_folder
 from sanne.errors import InputError, import_extra
 from sanne.graph.graph import FloatArray
 from sanne.vectors.normalise import unit
@@ -154,6 +153,14 @@ class TextEncoder:
                 file.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?)", rows)
         except (sqlite3.Error, OSError) as error:
             log.warning("%s: not written (%s), texts will be encoded again", self._cache, error)
+
+
+def cache_folder() -> Path:
+    """Where encoded texts are kept: SANNE_CACHE, else `sanne` in the user's cache folder."""
+    if named := os.environ.get("SANNE_CACHE"):
+        return Path(named).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "sanne"
 
 
 def _library(name: str) -> Any:

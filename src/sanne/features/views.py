@@ -162,7 +162,7 @@ class Views(FeatureMap):
 
     def matrices(self) -> list[tuple[slice, Any]]:
         """The place in a row of each view but the links, and what the base's columns are multiplied by for it."""
-        found = [self.base.basis, *(np.split(self._padded, 2 * self.num_splits, axis=1) if self._splits else [])]
+        found = [self.base.basis, *([] if self.linear else self.bases)]
         found += [] if self.fine is None else [_hash_table(self.fine, self.base.num_columns)]
         ends = np.cumsum([0, *self.widths])
         return [(slice(ends[view], ends[view + 1]), matrix) for view, matrix in enumerate(found)]
