@@ -19,7 +19,7 @@ import pytest
 
 from sanne.cli import main
 from sanne.estimator import SANNE
-from sanne.features import text as text_features
+from sanne.features import words as text_features
 from sanne.graph.load import load_graph
 from sanne.vectors.formats import read_vectors
 
