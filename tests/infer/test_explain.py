@@ -9,6 +9,8 @@ from sanne.errors import InputError
 from sanne.estimator import SANNE
 from sanne.graph.graph import Graph
 from sanne.infer.explain import MadeOf
+from sanne.infer.read import AskedNodes, GraphReader
+from sanne.model.hidden import HiddenModel
 
 TOPICS = ("apple pear plum fig cherry quince", "engine wheel brake gear clutch axle")
 SETTINGS = TINY | {"half_dim": 4, "feature_dim": 8}
@@ -105,3 +107,17 @@ def test_the_paper_s_model_names_nodes_only() -> None:
 def test_at_least_one_is_listed(fitted: SANNE) -> None:
     with pytest.raises(InputError, match="1 or more, not 0"):
         fitted.explain(documents(), [1], count=0)
+
+
+@pytest.mark.parametrize("recipe", ["best", "fast"])
+@pytest.mark.parametrize("graph", [documents(), planted_graph(2, 30, width=9)], ids=["words", "numbers"])
+def test_what_pulls_a_vector_is_all_of_it(graph: Graph, recipe: str) -> None:
+    model = SANNE(recipe, settings=SETTINGS).fit(graph)
+    hidden = model.artifact_.model
+    assert isinstance(hidden, HiddenModel)
+    for node in (0, 7):
+        pull = hidden.pull(AskedNodes(GraphReader(model.artifact_, graph, 0), np.array([node])))
+        seen = pull.around.mean(pull.rows, hidden.background.numpy()[:-1])
+        vector = model.embedding_[node]
+        constant = float(hidden.offset.numpy() @ vector) / float(vector @ vector)
+        assert np.vdot(seen, pull.columns) + pull.degree + constant == pytest.approx(1, abs=0.01)

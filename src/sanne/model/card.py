@@ -81,7 +81,8 @@ def _chosen(artifact: Artifact) -> list[str]:
         ]
     else:
         lines += ["There were too few columns to hide any of them: own and smoothed columns stand side by side."]
-    weights = {name: getattr(config, f"{name}_weight") for name in ("joint", "stacked", "own", "fine", "degree")}
+    blocks = ("joint", "stacked", "own", "neighbour", "fine", "degree")
+    weights = {name: getattr(config, f"{name}_weight") for name in blocks}
     weights["smoothed"] = round(config.smoothed_weight * chosen["smoothing"], 3)
     return [*lines, "", "Weights of the blocks of a vector:", *_table(weights)]
 

@@ -205,17 +205,22 @@ class HiddenModel(Model):
         toward = vector / max(float(vector @ vector), 1e-12)
         columns = np.zeros((len(seen), len(background) - 1), np.float32)
         views = {token.place.start: token.view for token in layout.seen}
-        for place, _, restarts in tokens[:-1]:
+        for place, row, restarts in tokens[:-1]:
             view = layout.columns[views.get(place.start, 0)]
-            columns[:, view] += restarts[:, None] * (matrix[place] @ toward) / self._length(place, seen)
+            columns[:, view] += self._linear(place, row, restarts, seen, around.degree)[:, None] * (
+                matrix[place] @ toward
+            )
         return Pull(around, rows, columns, float(tokens[-1][1][0] @ matrix[layout.degrees] @ toward))
 
-    def _length(self, place: slice, seen: FloatArray) -> float:
-        """What the tokens of a single node are divided by: smoothed words are made of length one."""
-        if place != self.layout.smoothed or not self.layout.directional:
-            return 1.0
-        mixed = np.tensordot(self.mixture.numpy(), seen[:, 0, self.layout.columns[0]], 1)
-        return max(float(np.linalg.norm(mixed)), 1e-12)
+    def _linear(self, place: slice, row: FloatArray, restarts: FloatArray, seen: FloatArray, degree: float) -> Any:
+        """What a single node's token takes of each restart, and of the first step, of what is seen."""
+        layout = self.layout
+        if place == layout.neighbours:
+            restarts = restarts - np.eye(len(seen), dtype=np.float32)[layout.itself] / np.float32(degree)
+        if place not in (layout.neighbours, layout.smoothed) or not layout.directional:
+            return restarts if row.any() else 0 * restarts
+        length = float(np.linalg.norm(np.tensordot(restarts, seen[:, 0, layout.columns[0]], 1)))
+        return restarts / max(length, 1e-12) if row.any() else 0 * restarts  # the token is made of length one
 
     def present_vectors(self) -> FloatArray | None:
         return self.present
