@@ -20,6 +20,7 @@ class FeatureConfig(Checked):
     feature_dim: int = within(128, 1, 2**16)  # width of the TF-IDF + SVD, Doc2Vec or structural vectors
     idf_power: float = within(1.0, 0, 2)  # 1: full idf, 0: none
     max_words: int = within(50_000, 1)  # most frequent words kept when text is read
+    text_encoder: str = ""  # sentence-transformers:NAME_OR_FOLDER or model2vec:NAME_OR_FOLDER, beside words; "": none
     doc2vec_epochs: int = within(100, 1)
     feature_scale: float = within(1.0, above=0)  # length of a feature vector (Doc2Vec keeps its own)
     # objective `hidden`

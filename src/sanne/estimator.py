@@ -18,6 +18,7 @@ from sanne.graph.graph import FloatArray, Graph
 from sanne.graph.ids import match_ids
 from sanne.graph.load import load_graph
 from sanne.infer.embed import embed, embed_present
+from sanne.infer.explain import MadeOf, made_of
 from sanne.model.artifact import VECTORS, Artifact, check_model_target
 from sanne.model.card import model_card
 from sanne.train.fit import EpochHook, fit_model
@@ -115,6 +116,14 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         found = embed(self._fitted(), graph, nodes, explain=explain, progress=self.progress)
         self._keep_new_nodes(found)
         return found
+
+    def explain(self, graph: Any, nodes: Iterable[Any], count: int = 10) -> list[MadeOf]:
+        """What vectors of nodes are made of: parts, words, links and nodes around, with their shares.
+
+        >>> model.explain(graph, ["paper-9001"])[0].words
+        """
+        graph = graph if isinstance(graph, Graph) else load_graph(graph)
+        return made_of(self._fitted(), graph, nodes, count)
 
     def fit_transform(self, graph: Any, y: Any = None, **fit_options: Any) -> FloatArray:
         """Fit, and return a copy of `embedding_`."""

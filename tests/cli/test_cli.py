@@ -19,7 +19,7 @@ import pytest
 
 from sanne.cli import main
 from sanne.estimator import SANNE
-from sanne.features import text as text_features
+from sanne.features import words as text_features
 from sanne.graph.load import load_graph
 from sanne.vectors.formats import read_vectors
 
@@ -269,6 +269,25 @@ def test_help_answers_without_torch() -> None:
 
 
 # More commands, in this process
+
+
+def test_explain_names_words_links_and_nodes(tables: Path, run: Run) -> None:
+    assert run(*fit_arguments())[0] == 0
+    code, out, _ = run("explain", "m", "paper-3", "paper-5", "-k", 4, "--json")
+    found = json.loads(out)["explained"]
+    assert code == 0
+    assert [one["id"] for one in found] == ["paper-3", "paper-5"]
+    assert 1 <= len(found[0]["words"]) <= 4
+    assert sum(found[0]["parts"].values()) == pytest.approx(1, abs=1e-3)
+    assert found[0]["nodes"][0]["id"] == "paper-3"
+    bigger = ("--graph", "bigger_edges.csv", "--node-table", "bigger_nodes.csv")
+    code, out, _ = run("explain", "m", "paper-31", *bigger)
+    assert code == 0
+    assert "node paper-31" in out
+    assert "its own words" in out
+    code, _, errors = run("explain", "m", "nobody")
+    assert code == 2
+    assert "nobody" in errors
 
 
 def test_similar_evaluate_plot_and_embed_read_the_model_folder(tables: Path, run: Run) -> None:

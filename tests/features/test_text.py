@@ -6,7 +6,8 @@ import scipy.sparse as sp
 
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
-from sanne.features.text import TfidfSVD, count_words, word_counter, word_counts, words
+from sanne.features.text import TfidfSVD, word_counts
+from sanne.features.words import count_words, word_counter, words
 from sanne.graph.graph import Graph
 
 TEXTS = ["Graphs and graphs of words", "words, words, trees", "", "x", "trees have leaves", "graphs have trees"]
@@ -58,7 +59,7 @@ def test_vectors_are_the_projection_of_tfidf_rows_by_hand() -> None:
     found = fit(with_counts(sp.csr_matrix(counts)), feature_dim=12, feature_scale=2.0).transform(
         with_counts(sp.csr_matrix(counts))
     )
-    idf = np.log((1 + 30) / (1 + (counts > 0).sum(axis=0))) + 1
+    idf = np.log((1 + 30) / (1 + (counts > 0).sum(axis=0))) + 0.5
     rows = np.where(counts > 0, 1 + np.log(np.maximum(counts, 1)), 0) * idf
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     # All components are kept, so that the SVD is only a rotation: lengths and angles are those of the rows.
@@ -160,3 +161,20 @@ def test_another_seed_only_turns_the_space() -> None:
     first, second = (TfidfSVD.fit(graph, FeatureConfig(feature_dim=5), seed).transform(graph) for seed in (0, 1))
     assert np.allclose(first @ first.T, second @ second.T, atol=1e-3)
     assert np.array_equal(first, TfidfSVD.fit(graph, FeatureConfig(feature_dim=5), 0).transform(graph))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Straße STRASSE ﬁne Ｆｕｌｌ", ["strasse", "strasse", "fine", "full"]),
+        ("e\u0301te\u0301 été", ["été", "été"]),
+        ("हिन्दी में लिखा", ["हिन्दी", "में", "लिखा"]),  # vowel signs are no letters, but part of words
+        ("東京都に住む。Python3", ["東京", "京都", "都に", "に住", "住む", "python3"]),
+        ("สวัสดี", ["สวั", "วัส", "สดี"]),
+        ("中 a", ["中"]),
+        ("한국어 텍스트", ["한국어", "텍스트"]),
+        ("в Москве", ["москве"]),
+    ],
+)
+def test_words_of_other_scripts(text: str, found: list[str]) -> None:
+    assert words(text) == found

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from planted import document_graph, planted_graph
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
-from sanne.features import text
+from sanne.features import words
 from sanne.features.choose import restore_features
 from sanne.features.views import Views
 from sanne.graph.graph import Graph
@@ -19,7 +19,7 @@ from sanne.graph.graph import Graph
 SMALL = FeatureConfig(feature_dim=16, hidden_splits=2, half_dim=5, link_dim=6, fine_dim=0)
 PLANTED = planted_graph(3, 30)
 DOCUMENTS = document_graph()
-COUNTS = replace(DOCUMENTS, texts=None, features=text.count_words(np.asarray(DOCUMENTS.texts), 1000)[1])
+COUNTS = replace(DOCUMENTS, texts=None, features=words.count_words(np.asarray(DOCUMENTS.texts), 1000)[1])
 GRAPHS = {
     "text": DOCUMENTS,
     "counts": COUNTS,
@@ -118,8 +118,8 @@ def test_a_newcomer_without_known_words_has_zeros_and_one_without_links_too() ->
 def test_texts_are_split_into_words_once(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = DOCUMENTS
     calls: list[str] = []
-    real = text.words
-    monkeypatch.setattr(text, "words", lambda document: calls.append(document) or real(document))
+    real = words.words
+    monkeypatch.setattr(words, "words", lambda document: calls.append(document) or real(document))
     views, _ = Views.fit_transform(graph, SMALL, 0)
     assert len(calls) == 90
     calls.clear()

@@ -13,7 +13,7 @@ import pytest
 from planted import TINY, TRAINED, planted_graph, trained_config
 from sanne.config import FeatureConfig
 from sanne.estimator import SANNE
-from sanne.features import text
+from sanne.features import words
 from sanne.features.base import FeatureMap
 from sanne.features.choose import fit_features, fit_transform_features
 from sanne.graph.graph import Graph
@@ -30,13 +30,13 @@ def documents(count: int = 40) -> Graph:
 def split(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """How often each text was split into words."""
     seen: Counter[str] = Counter()
-    original = text.words
+    original = words.words
 
     def counted(document: str) -> list[str]:
         seen[document] += 1
         return original(document)
 
-    monkeypatch.setattr(text, "words", counted)
+    monkeypatch.setattr(words, "words", counted)
     return seen
 
 

@@ -3,7 +3,8 @@
 from typing import Any, Self
 
 from sanne.errors import InputError
-from sanne.features.text import fit_word_counts, word_counter, word_counts
+from sanne.features.text import fit_word_counts, word_counts
+from sanne.features.words import word_counter
 from sanne.graph.graph import Graph, IntArray
 
 _MAX_WORDS = 50_000  # most frequent words kept when text is read

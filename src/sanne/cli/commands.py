@@ -11,6 +11,7 @@ from sanne.cli.data import data_app
 from sanne.cli.demo import demo
 from sanne.cli.embed import embed
 from sanne.cli.evaluate import evaluate
+from sanne.cli.explain import explain
 from sanne.cli.export import export
 from sanne.cli.fit import fit
 from sanne.cli.options import notes, program_options
@@ -29,7 +30,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.callback()(program_options)
-for _command in (build, fit, embed, similar, evaluate, plot, export, serve, demo):
+for _command in (build, fit, embed, similar, explain, evaluate, plot, export, serve, demo):
     app.command()(_command)
 app.add_typer(data_app, name="data")
 add_research(app)

@@ -43,6 +43,13 @@ def fit(
     directed: Directed = False,
     recipe: Recipe = DEFAULT_RECIPE,
     dim: Annotated[int | None, typer.Option(help="Size of a vector. Default: as the recipe says.", min=1)] = None,
+    text_encoder: Annotated[
+        str | None,
+        typer.Option(
+            help="Beside words, read texts with sentence-transformers:NAME_OR_FOLDER or model2vec:NAME_OR_FOLDER.",
+            metavar="ENCODER",
+        ),
+    ] = None,
     seed: Seed = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted fit after its last epoch.")] = False,
     settings: Sets = None,
@@ -57,7 +64,8 @@ def fit(
     from sanne.model.artifact import check_model_target
     from sanne.source import ModelSource
 
-    changes = (parse_settings(settings) or {}) | ({} if dim is None else {"dim": dim})
+    given = {"dim": dim, "text_encoder": text_encoder}
+    changes = (parse_settings(settings) or {}) | {name: value for name, value in given.items() if value is not None}
     config = recipe_config(recipe).replace(**changes)  # wrong settings are refused before anything is read
     if out is not None:
         check_model_target(out)

@@ -86,6 +86,19 @@ class FeatureMap(ABC):
         vectors: FloatArray = columns
         return vectors
 
+    @property
+    def basis(self) -> FloatArray | None:
+        """What `reduced` multiplies columns by, (columns, width); None: it takes them as they are."""
+        return None
+
+    @property
+    def column_names(self) -> list[Any] | None:
+        """What each column counts, a word or the id of a node; None where nobody named them.
+
+        The last name stands for all columns from there on.
+        """
+        return None
+
     @abstractmethod
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
         """Vectors of some nodes (all by default), (count, width); perhaps read-only."""

@@ -9,6 +9,7 @@ import sanne.features.numeric
 import sanne.features.structure
 import sanne.features.text  # noqa: F401 (all of them register their map)
 from sanne.config import FeatureConfig
+from sanne.errors import InputError
 from sanne.features.base import FeatureMap, feature_kind
 from sanne.graph.graph import FloatArray, Graph
 
@@ -17,6 +18,8 @@ def choose_features(graph: Graph, config: FeatureConfig) -> type[FeatureMap]:
     """The map for a graph: `auto` takes text, then features, then structure."""
     kind = feature_kind(_suitable(graph) if config.features == "auto" else config.features)
     kind.check(graph)
+    if config.text_encoder and (graph.texts is None or kind.name != "tfidf"):
+        raise InputError(f"text_encoder={config.text_encoder!r} needs node text, read with features='tfidf' or 'auto'")
     return kind
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from sanne.config import FeatureConfig
 from sanne.errors import InputError, MissingExtraError
 from sanne.features.base import register_features
-from sanne.features.text import WordMap, are_whole, check_components
-from sanne.graph.graph import FloatArray
+from sanne.features.text import WordMap, are_whole, check_components, fit_word_counts
+from sanne.graph.graph import FloatArray, Graph
 from sanne.seeds import derived_seed, kernel, mix, step, walk_stream
 
 # The learning rate of the paper's authors. They drop frequent words far more often (sample 1e-5), which takes
@@ -45,14 +45,17 @@ class Doc2VecMap(WordMap):
         self.width = int(output.shape[1])
 
     @classmethod
-    def _fit(cls, config: FeatureConfig, seed: int, vocabulary: list[str] | None, counts: Any) -> Self:
+    def fit_columns(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, Any]:
+        """A fitted map and the vectors of the graph's nodes; every text is split into words once."""
+        vocabulary, counts = fit_word_counts(graph, config.max_words)
         whole = are_whole(counts)
         counts = _as_whole(counts, whole)
         if counts.nnz == 0:
             raise InputError("features='doc2vec' needs words, and no node has any")
         frequency = np.asarray(counts.sum(axis=0)).ravel().astype(np.float32)
         output = _train_word_vectors(counts, config, derived_seed(seed, "features") % 2**31)
-        return cls(vocabulary, frequency, output, config.doc2vec_epochs, seed, whole)
+        fitted = cls(vocabulary, frequency, output, config.doc2vec_epochs, seed, whole)
+        return fitted, fitted._columns(counts)
 
     def _columns(self, counts: Any) -> FloatArray:
         counts = _as_whole(counts, self._whole)

@@ -25,8 +25,8 @@ class LinkMap:
     def __init__(self, known: KnownNodes, components: FloatArray) -> None:
         if components.ndim != 2 or len(components) != len(known):
             raise InputError(f"{len(known)} known nodes but components of shape {components.shape}")
-        self._known = known
-        self._components = components
+        self.known = known
+        self.components = components
         self.width = int(components.shape[1])
 
     @classmethod
@@ -43,10 +43,10 @@ class LinkMap:
 
     def transform(self, graph: Graph, nodes: IntArray | None) -> FloatArray:
         """Rows of length one, (nodes, width); zeros for a node without known neighbours."""
-        return unit(multiply(self._known.links(graph, nodes, weighted=True), self._components))
+        return unit(multiply(self.known.links(graph, nodes, weighted=True), self.components))
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-        return {"known_ids": self._known.ids}, {"components": self._components}
+        return {"known_ids": self.known.ids}, {"components": self.components}
 
     @classmethod
     def from_state(cls, description: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:

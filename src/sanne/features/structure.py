@@ -8,8 +8,10 @@ from typing import Any, Self
 from sanne.config import FeatureConfig
 from sanne.features.base import FeatureMap, register_features
 from sanne.features.known import KnownNodes
-from sanne.features.text import check_components, checked_factor, fit_components, project, weigh
+from sanne.features.svd import components
+from sanne.features.text import check_components, checked_factor, inverse_frequency, project, weigh
 from sanne.graph.graph import FloatArray, Graph, IntArray
+from sanne.seeds import numpy_stream
 
 
 @register_features
@@ -33,14 +35,24 @@ class StructureMap(FeatureMap):
         return len(self.known)
 
     @property
+    def basis(self) -> FloatArray:
+        return self._components
+
+    @property
+    def column_names(self) -> list[Any]:
+        return self.known.ids
+
+    @property
     def link_columns(self) -> slice:
         return slice(0, self.width)
 
     @classmethod
     def fit(cls, graph: Graph, config: FeatureConfig, seed: int) -> Self:
         known = KnownNodes(graph.node_ids.tolist())
-        idf, components = fit_components(known.links(graph, None, itself=True), config, seed)
-        return cls(known, idf, components, config.feature_scale)
+        links = known.links(graph, None, itself=True)
+        idf = inverse_frequency(links, config)
+        axes = components(weigh(links, idf, True), config.feature_dim, numpy_stream(seed, "features"))
+        return cls(known, idf, axes, config.feature_scale)
 
     def columns(self, graph: Graph, nodes: IntArray | None = None) -> Any:
         return weigh(self.known.links(graph, nodes, itself=True), self._idf, True)

@@ -1,25 +1,25 @@
 """Documents and bags of words to vectors: TF-IDF, then a truncated SVD."""
 
-import re
 from abc import abstractmethod
-from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.feature_extraction.text import CountVectorizer
 
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
 from sanne.features.base import FeatureMap, register_features
+from sanne.features.encoders import TextEncoder
 from sanne.features.numeric import check_finite
 from sanne.features.svd import components
+from sanne.features.words import count_words, word_counter
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.sparse import multiply
 from sanne.seeds import numpy_stream
 from sanne.vectors.normalise import unit
 
-WORD = re.compile(r"(?u)\b\w\w+\b")  # runs of two or more letters, digits or underscores
+_COMMON = 0.5  # weight of a word that every document has
+_ENCODED = 0.35  # length of what a text encoder gives, beside words of length one
 
 
 class WordMap(FeatureMap):
@@ -46,13 +46,6 @@ class WordMap(FeatureMap):
         """Learn from a graph's text, or from its matrix of word counts."""
         return cls.fit_columns(graph, config, seed)[0]
 
-    @classmethod
-    def fit_columns(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, Any]:
-        """A fitted map and the columns of the graph's nodes; every text is split into words once."""
-        vocabulary, counts = fit_word_counts(graph, config.max_words)
-        fitted = cls._fit(config, seed, vocabulary, counts)
-        return fitted, fitted._columns(counts)
-
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
         return self.reduced(self.columns(graph, nodes))
 
@@ -64,10 +57,6 @@ class WordMap(FeatureMap):
                 "give the columns that fit read, in the same order"
             )
         return self._columns(counts)
-
-    @classmethod
-    @abstractmethod
-    def _fit(cls, config: FeatureConfig, seed: int, vocabulary: list[str] | None, counts: Any) -> Self: ...
 
     @abstractmethod
     def _columns(self, counts: Any) -> Any:
@@ -81,25 +70,48 @@ class TfidfSVD(WordMap):
     name = "tfidf"
 
     def __init__(
-        self, idf: FloatArray, components: FloatArray, vocabulary: list[str] | None, feature_scale: float, whole: bool
+        self,
+        idf: FloatArray,
+        components: FloatArray,
+        vocabulary: list[str] | None,
+        feature_scale: float,
+        whole: bool,
+        encoder: TextEncoder | None = None,
     ) -> None:
-        check_components(idf, components, vocabulary)
+        check_components(idf, components if encoder is None else components[: len(idf)], vocabulary)
         super().__init__(vocabulary, len(idf))
+        self._encoder = encoder
         self._idf = idf  # (words,)
-        self._components = components  # (words, width)
+        self._components = components  # (words and columns of the encoder, width)
         self._scale = feature_scale
         self._whole = whole
         self.width = int(components.shape[1])
 
     @classmethod
-    def _fit(cls, config: FeatureConfig, seed: int, vocabulary: list[str] | None, counts: Any) -> Self:
-        whole = are_whole(counts)
-        idf, components = fit_components(counts, config, seed, whole)
-        return cls(idf, components, vocabulary, config.feature_scale, whole)
+    def fit_columns(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, Any]:
+        """A fitted map and the columns of the graph's nodes; every text is read once."""
+        encoder = TextEncoder(config.text_encoder) if config.text_encoder else None
+        vocabulary, counts = fit_word_counts(graph, config.max_words)
+        whole, idf = are_whole(counts), inverse_frequency(counts, config)
+        columns = _with_encoded(weigh(counts, idf, whole), encoder, graph, None)
+        axes = components(columns, config.feature_dim, numpy_stream(seed, "features"))
+        return cls(idf, axes, vocabulary, config.feature_scale, whole, encoder), columns
 
     @property
     def num_columns(self) -> int:
-        return self._num_words
+        return len(self._components)
+
+    @property
+    def basis(self) -> FloatArray:
+        return self._components
+
+    @property
+    def column_names(self) -> list[str] | None:
+        encoded = [] if self._encoder is None else [f"the text as {self._encoder.spec} reads it"]
+        return None if self._vocabulary is None else self._vocabulary + encoded
+
+    def columns(self, graph: Graph, nodes: IntArray | None = None) -> Any:
+        return _with_encoded(super().columns(graph, nodes), self._encoder, graph, nodes)
 
     def _columns(self, counts: Any) -> Any:
         return weigh(counts, self._idf, self._whole)
@@ -108,23 +120,28 @@ class TfidfSVD(WordMap):
         return project(columns, self._components, self._scale)
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-        description = {"vocabulary": self._vocabulary, "feature_scale": self._scale, "whole": self._whole}
+        description: dict[str, Any] = {
+            "vocabulary": self._vocabulary,
+            "feature_scale": self._scale,
+            "whole": self._whole,
+        }
+        if self._encoder is not None:
+            description |= {"encoder": self._encoder.spec, "revision": self._encoder.revision, "unit_length": True}
         return description, {"idf": self._idf, "components": self._components}
 
     @classmethod
     def from_state(cls, description: dict[str, Any], arrays: dict[str, FloatArray]) -> Self:
+        encoder = None
+        if "encoder" in description:
+            encoder = TextEncoder(str(description["encoder"]), str(description["revision"]))
         return cls(
             arrays["idf"],
             arrays["components"],
             description["vocabulary"],
             checked_factor(description["feature_scale"]),
             bool(description["whole"]),
+            encoder,
         )
-
-
-def words(text: str) -> list[str]:
-    """The words of a document, in lower case."""
-    return WORD.findall(text.lower())
 
 
 def fit_word_counts(graph: Graph, max_words: int) -> tuple[list[str] | None, Any]:
@@ -132,22 +149,6 @@ def fit_word_counts(graph: Graph, max_words: int) -> tuple[list[str] | None, Any
     if graph.texts is None:
         return None, word_counts(graph, None, None)
     return count_words(graph.texts, max_words)
-
-
-def count_words(texts: Iterable[str], max_words: int) -> tuple[list[str], Any]:
-    """The most frequent words in alphabetical order, and a CSR matrix (texts, words) of how often each occurs."""
-    vectorizer = CountVectorizer(analyzer=words, max_features=max_words)
-    try:
-        counts = vectorizer.fit_transform(texts).astype(np.float32)
-    except ValueError:  # scikit-learn: empty vocabulary
-        raise InputError("the text column holds no words at all: name another with text=, or leave it out") from None
-    counts.sort_indices()
-    return [str(word) for word in vectorizer.get_feature_names_out()], counts
-
-
-def word_counter(vocabulary: list[str] | None) -> Any:
-    """Counts the words of a vocabulary; None for None. Costly to create, cheap to use."""
-    return None if vocabulary is None else CountVectorizer(analyzer=words, vocabulary=vocabulary)
 
 
 def word_counts(graph: Graph, nodes: IntArray | None, counter: Any) -> Any:
@@ -178,13 +179,11 @@ def are_whole(counts: Any) -> bool:
     return bool(np.all(counts.data == np.rint(counts.data)))
 
 
-def fit_components(counts: Any, config: FeatureConfig, seed: int, whole: bool = True) -> tuple[FloatArray, FloatArray]:
-    """idf weights (words,) and SVD components (words, feature_dim) of a count matrix."""
-    documents = counts.shape[0]
+def inverse_frequency(counts: Any, config: FeatureConfig) -> FloatArray:
+    """Weights of words, (words,): the rarer, the higher."""
     frequency = np.bincount(counts.indices, minlength=counts.shape[1])
-    idf = (np.log((1 + documents) / (1 + frequency)) + 1.0) ** config.idf_power
-    weighted = weigh(counts, idf.astype(np.float32), whole)
-    return idf.astype(np.float32), components(weighted, config.feature_dim, numpy_stream(seed, "features"))
+    idf = (np.log((1 + counts.shape[0]) / (1 + frequency)) + _COMMON) ** config.idf_power
+    return idf.astype(np.float32)
 
 
 def check_components(idf: FloatArray, components: FloatArray, words: list[Any] | None) -> None:
@@ -212,6 +211,16 @@ def weigh(counts: Any, idf: FloatArray, whole: bool) -> Any:
     length = np.sqrt(squares @ np.ones(counts.shape[1], np.float32))
     data *= np.repeat(1.0 / np.maximum(length, 1e-12), np.diff(counts.indptr))
     return sp.csr_matrix((data, counts.indices, counts.indptr), shape=counts.shape)
+
+
+def _with_encoded(columns: Any, encoder: TextEncoder | None, graph: Graph, nodes: IntArray | None) -> Any:
+    """Columns of words, with those of a text encoder beside them if there is one."""
+    if encoder is None:
+        return columns
+    if graph.texts is None:
+        raise InputError(f"the text encoder {encoder.spec} reads node text, but this graph has none: name its column")
+    encoded = encoder.encode(graph.texts if nodes is None else graph.texts[nodes])
+    return sp.hstack([columns, sp.csr_matrix(_ENCODED * encoded)]).tocsr().astype(np.float32)
 
 
 def project(columns: Any, components: FloatArray, scale: float) -> FloatArray:

@@ -160,6 +160,13 @@ class Views(FeatureMap):
         sides = [(split, side) for split in self._splits for side in (0, 1)]
         return [np.where((split.sides == side)[:, None], split.basis, 0).astype(np.float32) for split, side in sides]
 
+    def matrices(self) -> list[tuple[slice, Any]]:
+        """The place in a row of each view but the links, and what the base's columns are multiplied by for it."""
+        found = [self.base.basis, *([] if self.linear else self.bases)]
+        found += [] if self.fine is None else [_hash_table(self.fine, self.base.num_columns)]
+        ends = np.cumsum([0, *self.widths])
+        return [(slice(ends[view], ends[view + 1]), matrix) for view, matrix in enumerate(found)]
+
     def rows_stay_on_disk(self, graph: Graph) -> bool:
         return self.base.rows_stay_on_disk(graph)
 

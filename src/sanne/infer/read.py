@@ -43,9 +43,9 @@ class GraphReader:
         """Vectors of some nodes; with `explain`, so many nodes that each drew on."""
         model = self.artifact.model
         if self._vectors is None:
-            return model.read(_Nodes(self, nodes), explain)
+            return model.read(AskedNodes(self, nodes), explain)
         vectors = self._vectors[nodes]
-        contributions = model.read(_Nodes(self, nodes), explain).contributions if explain else []
+        contributions = model.read(AskedNodes(self, nodes), explain).contributions if explain else []
         return Reading(vectors, model.uncertainty(vectors), contributions)
 
     def rows(self, nodes: IntArray) -> FloatArray:
@@ -71,7 +71,7 @@ def reads_whole(num_nodes: int, graph: Graph) -> bool:
     return num_nodes * _MANY >= graph.num_nodes
 
 
-class _Nodes:
+class AskedNodes:
     """Some nodes of a graph, as a model asks about them."""
 
     def __init__(self, reader: GraphReader, nodes: IntArray) -> None:

@@ -37,6 +37,7 @@ def model_card(artifact: Artifact) -> str:
                 **record.get("scores", {}),
             }
         ),
+        *_chosen(artifact),
         "",
         "## Settings",
         *_table({k: v for section in artifact.config.to_dict().values() for k, v in section.items()}),
@@ -50,6 +51,40 @@ def model_card(artifact: Artifact) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _chosen(artifact: Artifact) -> list[str]:
+    """What a model of hidden words found out about the graph."""
+    chosen, config = artifact.record.get("chosen", {}), artifact.config.objective
+    if not chosen:
+        return []
+    curve, restarts = chosen["hidden_r2"], config.restarts
+    lines = ["", "## Chosen without labels"]
+    if curve:
+        names = [f"{restart:g}" for restart in restarts] + ["links"] * (len(curve) - len(restarts))
+        shares = [f"{share:.0%}" for share in chosen["mixture"]] + [""] * (len(curve) - len(restarts))
+        longest = max(max(curve), 1e-9)
+        bars = ["█" * max(round(20 * r2 / longest), 0) for r2 in curve]
+        lines += [
+            "Half of each node's words (or columns) was hidden and predicted from the other half, as walks with each "
+            "restart see it, and from its links. R² on nodes left out:",
+            "",
+            "| restart | R² | | in smoothed words |",
+            "|---|---|---|---|",
+            *(
+                f"| {name} | {r2:.3f} | {bar} | {share} |"
+                for name, r2, bar, share in zip(names, curve, bars, shares, strict=True)
+            ),
+            "",
+            "Strengths of the joint ridge regressions, one a hidden half, in percent of the mean variance of what "
+            f"they predict from: {_cell(chosen['strengths'])}.",
+        ]
+    else:
+        lines += ["There were too few columns to hide any of them: own and smoothed columns stand side by side."]
+    blocks = ("joint", "stacked", "own", "neighbour", "fine", "degree")
+    weights = {name: getattr(config, f"{name}_weight") for name in blocks}
+    weights["smoothed"] = round(config.smoothed_weight * chosen["smoothing"], 3)
+    return [*lines, "", "Weights of the blocks of a vector:", *_table(weights)]
 
 
 def _table(values: dict[str, Any]) -> list[str]:

@@ -23,7 +23,7 @@ from sanne.features.views import Views
 from sanne.graph.graph import Adjacency, FloatArray, Graph, IntArray
 from sanne.graph.sparse import each_block, row_blocks
 from sanne.model.clusters import doubt
-from sanne.model.model import Asked, Model, Reading, largest_shares
+from sanne.model.model import Asked, Model, Pull, Reading, largest_shares
 from sanne.model.ridge import Doubles
 from sanne.model.safe_files import Shapes
 from sanne.vectors.normalise import unit
@@ -195,6 +195,32 @@ class HiddenModel(Model):
             weights = np.concatenate([matrix[place][part.columns] for place in places])
             _add_products(vectors, part.rows.reshape(len(vectors), -1), np.float32(part.scale) * weights)
         return vectors
+
+    def pull(self, asked: Asked) -> Pull:
+        around, rows = asked.around(0, self.config.restarts, self.config.restart_steps)
+        background, layout, matrix = self.background.numpy(), self.layout, self.matrix.numpy()
+        seen = around.mean(np.column_stack([rows, np.ones(len(rows), np.float32)]), background)[:, None]
+        tokens = list(self._tokens(seen, np.array([around.degree])))
+        vector = self.offset.numpy() + sum(row[0] @ matrix[place] for place, row, _ in tokens)
+        toward = vector / max(float(vector @ vector), 1e-12)
+        columns = np.zeros((len(seen), len(background) - 1), np.float32)
+        views = {token.place.start: token.view for token in layout.seen}
+        for place, row, restarts in tokens[:-1]:
+            view = layout.columns[views.get(place.start, 0)]
+            columns[:, view] += self._linear(place, row, restarts, seen, around.degree)[:, None] * (
+                matrix[place] @ toward
+            )
+        return Pull(around, rows, columns, float(tokens[-1][1][0] @ matrix[layout.degrees] @ toward))
+
+    def _linear(self, place: slice, row: FloatArray, restarts: FloatArray, seen: FloatArray, degree: float) -> Any:
+        """What a single node's token takes of each restart, and of the first step, of what is seen."""
+        layout = self.layout
+        if place == layout.neighbours:
+            restarts = restarts - np.eye(len(seen), dtype=np.float32)[layout.itself] / np.float32(degree)
+        if place not in (layout.neighbours, layout.smoothed) or not layout.directional:
+            return restarts if row.any() else 0 * restarts
+        length = float(np.linalg.norm(np.tensordot(restarts, seen[:, 0, layout.columns[0]], 1)))
+        return restarts / max(length, 1e-12) if row.any() else 0 * restarts  # the token is made of length one
 
     def present_vectors(self) -> FloatArray | None:
         return self.present

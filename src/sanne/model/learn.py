@@ -25,7 +25,9 @@ _LEFT_OUT = 0.2  # share of them that strengths and weights are chosen on
 _COARSE = 16  # leading columns of a hidden half, by which tokens and restarts are judged
 _FAR = 0.1  # smoothed words mix restarts up to this one,
 _SHARP = 16.0  # by the R2 that each adds to that of a node's own words, to this power
-_SLIGHT = 0.01  # they count fully where that is more than this share of the own words', not at all where as much is lost
+_SLIGHT = (
+    0.01  # they count fully where that is more than this share of the own words', not at all where as much is lost
+)
 _FAINT = 0.05  # and less where the best R2 is below this
 _KEPT_BYTES = 2**30  # of the tokens of all nodes, which are kept for their vectors; more are computed again
 _FARTHEST = 10_000.0  # times the typical number, up to where tokens may be kept in half precision
@@ -187,7 +189,12 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
         vectors = model.vectors_of(diffusion, features, kept or model.spread(diffusion, features), all_degrees)
     model.present = vectors
     curve = np.mean([guess.scores for guess in guesses], axis=0).round(4).tolist() if guesses else []
-    return {"hidden_r2": curve, "mixture": mixture.astype(float).round(3).tolist(), "smoothing": round(gate, 3)}
+    return {
+        "hidden_r2": curve,
+        "mixture": mixture.astype(float).round(3).tolist(),
+        "smoothing": round(gate, 3),
+        "strengths": [float(f"{guess.strength:.2g}") for guess in guesses],
+    }
 
 
 def _compact(part: Part) -> Part:

@@ -41,6 +41,16 @@ class Reading:
     contributions: list[Contribution]
 
 
+@dataclass(frozen=True, eq=False)
+class Pull:
+    """How far a vector is drawn in its own direction, in parts of its length: one in all."""
+
+    around: Surroundings
+    rows: FloatArray  # (nodes around, feature columns)
+    columns: FloatArray  # (restarts, feature columns): by one unit of a column that walks with this restart see
+    degree: float  # by what is said of the node's degree
+
+
 class Model(nn.Module):
     """Base class. Training, the model folder, inference and server call these methods and never ask for the class."""
 
@@ -73,6 +83,10 @@ class Model(nn.Module):
 
     def present_vectors(self) -> FloatArray | None:
         """The vectors of the training nodes, where training has made them; None: they are read like others."""
+        return None
+
+    def pull(self, asked: Asked) -> Pull | None:
+        """What draws the vector of the first node asked for to where it is; None: the model cannot tell."""
         return None
 
     @abstractmethod

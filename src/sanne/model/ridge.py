@@ -41,6 +41,7 @@ class Prediction:
     stacked: FloatArray
     scores: Doubles  # (blocks,): R2 on the nodes left out
     gains: Doubles  # (blocks,): R2 of the first block and this one, less that of the first alone
+    strength: float  # of the joint regression, in percent of the mean diagonal of the Gram matrix
 
 
 def predict(tokens: list[FloatArray], targets: FloatArray, left_out: npt.NDArray[np.bool_], coarse: int) -> Prediction:
@@ -55,9 +56,9 @@ def predict(tokens: list[FloatArray], targets: FloatArray, left_out: npt.NDArray
     scores = np.array([_ridge(fit.some(place, broad), test.some(place, broad))[1] for place in places])
     pairs = [np.concatenate([places[0], place]) for place in places[1:]]
     gains = np.array([0.0, *(_ridge(fit.some(p, broad), test.some(p, broad))[1] - scores[0] for p in pairs)])
-    joint, _ = _ridge(fit, test)
+    joint, _, strength = _ridge(fit, test)
     alone = [_ridge(fit.some(place), test.some(place))[0] for place in places]
-    return Prediction(joint.astype(np.float32), _stack(alone, places, test), scores, gains)
+    return Prediction(joint.astype(np.float32), _stack(alone, places, test), scores, gains, strength)
 
 
 def _sums(tokens: list[FloatArray], targets: FloatArray, *groups: IntArray) -> tuple[Sums, Sums]:
@@ -86,8 +87,8 @@ def _joined(tokens: list[FloatArray], targets: FloatArray, part: IntArray) -> Fl
     return np.concatenate([*(token[part] for token in tokens), targets[part]], axis=1)
 
 
-def _ridge(fit: Sums, test: Sums) -> tuple[Doubles, float]:
-    """Weights of the strength with the best R2 on the test sums, and that R2."""
+def _ridge(fit: Sums, test: Sums) -> tuple[Doubles, float, float]:
+    """Weights of the strength with the best R2 on the test sums, that R2, and the strength."""
     step = float(np.trace(fit.gram)) / len(fit.gram) / 100 + 1e-9
     total = max(float(test.squares.sum()), 1e-12)
     tried: dict[float, tuple[float, Doubles]] = {}
@@ -105,7 +106,7 @@ def _ridge(fit: Sums, test: Sums) -> tuple[Doubles, float]:
     best = max(_STRENGTHS, key=attempt)
     best = max((best, best * 10**0.5, best / 10**0.5), key=attempt)
     score, weights = tried[best]
-    return weights, score
+    return weights, score, best
 
 
 def _stack(alone: list[Doubles], places: list[IntArray], test: Sums) -> FloatArray:
