@@ -29,6 +29,8 @@ _SLIGHT = (
     0.01  # they count fully where that is more than this share of the own words', not at all where as much is lost
 )
 _FAINT = 0.05  # and less where the best R2 is below this
+_OWN_INSTEAD = 0.5  # where smoothing does not help, own words count so much of what smoothed ones do not
+_TRUST_IN_NUMBERS = 0.5  # of predictions: columns of numbers tell much of each other, and little that is new
 _KEPT_BYTES = 2**30  # of the tokens of all nodes, which are kept for their vectors; more are computed again
 _FARTHEST = 10_000.0  # times the typical number, up to where tokens may be kept in half precision
 _AXES = 20_000  # nodes that the principal axes are of, at most
@@ -161,20 +163,22 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
     learner = Learner(model, diffusion, features)
     with ThreadPoolExecutor(available_cores()) as pool:  # each with one thread of BLAS, so that sums keep their order
         guesses = list(pool.map(lambda pair: learner.guess(*pair), learner.pairs))
-    mixture, gate = choose_smoothing(guesses, np.array(config.restarts))
+    mixture, helps, gate = choose_smoothing(guesses, np.array(config.restarts))
+    own = config.own_weight + _OWN_INSTEAD * config.smoothed_weight * (1 - helps)
+    trust = 1.0 if layout.directional else _TRUST_IN_NUMBERS
     all_degrees = model.degrees(diffusion)
     degrees = all_degrees if learner.chosen is None else all_degrees[learner.chosen]
     narrow = 1 / np.maximum(degrees.std(axis=0), 1e-6)
     blocks = [
-        Block(config.own_weight if guesses else 1.0, learner.words.copy(), [(layout.own, 1.0)]),
+        Block(own if guesses else 1.0, learner.words.copy(), [(layout.own, 1.0)]),
         learner.smoothed(diffusion, features, mixture, config.smoothed_weight * gate),
         learner.neighbours(diffusion, features, config.neighbour_weight),
         Block(config.degree_weight, degrees * narrow, [(layout.degrees, np.diag(narrow))]),
     ]
     blocks += [block for view in layout.fine for block in learner.seen(view, config.fine_weight)]
     if guesses:
-        blocks.append(learner.predicted(guesses, "joint", config.joint_weight))
-        blocks.append(learner.predicted(guesses, "stacked", config.stacked_weight))
+        blocks.append(learner.predicted(guesses, "joint", trust * config.joint_weight))
+        blocks.append(learner.predicted(guesses, "stacked", trust * config.stacked_weight))
     else:
         blocks += [block for view in layout.links for block in learner.seen(view, config.joint_weight)]
     vectors = _turn(model, [block for block in blocks if block.weight > 0])
@@ -216,22 +220,22 @@ def _compact(part: Part) -> Part:
     return Part(*part[:3], halved, typical)
 
 
-def choose_smoothing(guesses: list[Prediction], restarts: Any) -> tuple[FloatArray, float]:
-    """How much of each restart the smoothed words hold, (restarts,), and how much these count.
+def choose_smoothing(guesses: list[Prediction], restarts: Any) -> tuple[FloatArray, float, float]:
+    """How much of each restart the smoothed words hold, (restarts,), whether they help, and how much they count.
 
     By what each restart adds to a node's own words when these predict hidden ones. Without a hidden half nothing
     tells: all the far ones alike.
     """
     far = restarts <= max(_FAR, float(restarts.min()))
     if not guesses:
-        return (far / far.sum()).astype(np.float32), 1.0
+        return (far / far.sum()).astype(np.float32), 1.0, 1.0
     curve = np.maximum(np.mean([guess.scores for guess in guesses], axis=0)[: len(restarts)], 1e-6)
     gains = np.mean([guess.gains for guess in guesses], axis=0)[: len(restarts)]
     positive = np.maximum(gains, 1e-6)
     shares = np.where(far, (positive / positive[far].max()) ** _SHARP, 0)
     added = gains[far].max() / curve[restarts == 1.0].max()
-    gate = np.clip((added + _SLIGHT) / (2 * _SLIGHT), 0, 1) * min(1.0, curve.max() / _FAINT)
-    return (shares / shares.sum()).astype(np.float32), float(gate)
+    helps = float(np.clip((added + _SLIGHT) / (2 * _SLIGHT), 0, 1))
+    return (shares / shares.sum()).astype(np.float32), helps, helps * min(1.0, float(curve.max()) / _FAINT)
 
 
 def _turn(model: HiddenModel, blocks: list[Block]) -> FloatArray:
