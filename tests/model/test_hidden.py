@@ -70,14 +70,14 @@ def test_what_is_hidden_is_predicted_better_than_from_a_nodes_own_words() -> Non
     assert max(curve) == max(curve[1:]) > 1.5 * max(curve[0], 0.01)  # the first restart is the node itself
     assert sum(chosen["mixture"]) == pytest.approx(1, abs=0.01)
     assert chosen["mixture"][:2] == [0, 0]  # of the far restarts only
-    assert 0.5 < chosen["smoothing"] <= 1
+    assert 0.5 < chosen["weights"]["smoothed"] <= 1
 
 
 def test_words_that_tell_nothing_are_not_smoothed() -> None:
     graph = document_graph(3, 80, own=0, common=8)
     chosen = fitted(graph, half_dim=16).record["chosen"]
     assert max(chosen["hidden_r2"]) < 0.05
-    assert chosen["smoothing"] < 0.5
+    assert chosen["weights"]["smoothed"] < 0.5
 
 
 def test_each_part_of_a_vector_counts_as_its_weight_says() -> None:

@@ -55,10 +55,10 @@ def model_card(artifact: Artifact) -> str:
 
 def _chosen(artifact: Artifact) -> list[str]:
     """What a model of hidden words found out about the graph."""
-    chosen, config = artifact.record.get("chosen", {}), artifact.config.objective
+    chosen, restarts = artifact.record.get("chosen", {}), artifact.config.objective.restarts
     if not chosen:
         return []
-    curve, restarts = chosen["hidden_r2"], config.restarts
+    curve = chosen["hidden_r2"]
     lines = ["", "## Chosen without labels"]
     if curve:
         names = [f"{restart:g}" for restart in restarts] + ["links"] * (len(curve) - len(restarts))
@@ -81,10 +81,7 @@ def _chosen(artifact: Artifact) -> list[str]:
         ]
     else:
         lines += ["There were too few columns to hide any of them: own and smoothed columns stand side by side."]
-    blocks = ("joint", "stacked", "own", "neighbour", "fine", "degree")
-    weights = {name: getattr(config, f"{name}_weight") for name in blocks}
-    weights["smoothed"] = round(config.smoothed_weight * chosen["smoothing"], 3)
-    return [*lines, "", "Weights of the blocks of a vector:", *_table(weights)]
+    return [*lines, "", "Weights of the blocks of a vector:", *_table(chosen["weights"])]
 
 
 def _table(values: dict[str, Any]) -> list[str]:

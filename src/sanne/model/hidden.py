@@ -54,7 +54,7 @@ class Part(NamedTuple):
 
 
 class Layout:
-    """Where each token of a node is: its words, smoothed words, halves and links at restarts, neighbours' words, degrees.
+    """Where each token of a node is: its words, smoothed words, halves and links at restarts, neighbours, degrees.
 
     Halves of plain numbers are sums of the node's columns: there the columns at all restarts are the tokens, and own
     and smoothed ones, and halves, are what `learn` makes of them.
@@ -299,7 +299,7 @@ class HiddenModel(Model):
         yield layout.degrees, self._degrees(seen[:-1, :, -1], degrees), np.zeros(len(seen), np.float32)
 
     def _importance(self, seen: FloatArray, degrees: Doubles) -> Doubles:
-        """How much a visit counts at each restart and in the first step, (nodes, restarts + 1): by the length of what its tokens add."""
+        """How much a visit counts at each restart and in the first step, by the length of what its tokens add."""
         matrix, found = self.matrix.numpy(), np.zeros((seen.shape[1], len(seen)))
         for place, rows, restarts in self._tokens(seen, degrees):
             found += np.linalg.norm(rows @ matrix[place], axis=1)[:, None] * restarts

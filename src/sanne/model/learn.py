@@ -169,19 +169,20 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
     all_degrees = model.degrees(diffusion)
     degrees = all_degrees if learner.chosen is None else all_degrees[learner.chosen]
     narrow = 1 / np.maximum(degrees.std(axis=0), 1e-6)
-    blocks = [
-        Block(own if guesses else 1.0, learner.words.copy(), [(layout.own, 1.0)]),
-        learner.smoothed(diffusion, features, mixture, config.smoothed_weight * gate),
-        learner.neighbours(diffusion, features, config.neighbour_weight),
-        Block(config.degree_weight, degrees * narrow, [(layout.degrees, np.diag(narrow))]),
-    ]
-    blocks += [block for view in layout.fine for block in learner.seen(view, config.fine_weight)]
+    blocks = {
+        "own": [Block(own if guesses else 1.0, learner.words.copy(), [(layout.own, 1.0)])],
+        "smoothed": [learner.smoothed(diffusion, features, mixture, config.smoothed_weight * gate)],
+        "neighbours": [learner.neighbours(diffusion, features, config.neighbour_weight)],
+        "degrees": [Block(config.degree_weight, degrees * narrow, [(layout.degrees, np.diag(narrow))])],
+        "fine": [block for view in layout.fine for block in learner.seen(view, config.fine_weight)],
+    }
     if guesses:
-        blocks.append(learner.predicted(guesses, "joint", trust * config.joint_weight))
-        blocks.append(learner.predicted(guesses, "stacked", trust * config.stacked_weight))
+        blocks["joint"] = [learner.predicted(guesses, "joint", trust * config.joint_weight)]
+        blocks["stacked"] = [learner.predicted(guesses, "stacked", trust * config.stacked_weight)]
     else:
-        blocks += [block for view in layout.links for block in learner.seen(view, config.joint_weight)]
-    vectors = _turn(model, [block for block in blocks if block.weight > 0])
+        blocks["links"] = [block for view in layout.links for block in learner.seen(view, config.joint_weight)]
+    weights = {name: round(float(parts[0].weight), 3) for name, parts in blocks.items() if parts}
+    vectors = _turn(model, [block for parts in blocks.values() for block in parts if block.weight > 0])
     model.mixture.copy_(torch.from_numpy(mixture))
     ones = np.ones((len(features), 1), np.float32)
     anywhere = np.append(diffusion.background(features), diffusion.background(ones))
@@ -196,7 +197,7 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
     return {
         "hidden_r2": curve,
         "mixture": mixture.astype(float).round(3).tolist(),
-        "smoothing": round(gate, 3),
+        "weights": weights,
         "strengths": [float(f"{guess.strength:.2g}") for guess in guesses],
     }
 

@@ -45,8 +45,9 @@ def and_next_step(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """Where the walks of one node go: row i of `shares` is for node `nodes[i]`, with a column for each restart, and a last one
-    for the first step.
+    """Where the walks of one node go: row i of `shares` is for node `nodes[i]`.
+
+    It has a column for each restart, and a last one for the first step.
 
     `elsewhere` (columns,) is the share of walks that were not followed to the end; they may be anywhere.
     """
@@ -57,7 +58,7 @@ class Surroundings:
     degree: float
 
     def mean(self, rows: FloatArray, background: FloatArray) -> FloatArray:
-        """Rows (nodes, width) as the walks see them, (columns of `shares`, width); `background` is what walks see anywhere."""
+        """Rows (nodes, width) as the walks see them, (columns, width); `background` is what walks see anywhere."""
         seen: FloatArray = self.shares.T @ rows
         seen += (self.elsewhere * np.float32(self.degree**0.5))[:, None] * background
         return seen
