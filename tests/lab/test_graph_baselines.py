@@ -12,10 +12,12 @@ from planted import accuracy, planted_graph
 from sanne.errors import InputError
 from sanne.graph.graph import Graph
 from sanne.graph.split import hide_nodes
+from sanne_lab.baselines.bgrl import BGRL
 from sanne_lab.baselines.cca_ssg import CCASSG
 from sanne_lab.baselines.dgi import DGI
 from sanne_lab.baselines.gat import GAT
 from sanne_lab.baselines.gcn import GCN
+from sanne_lab.baselines.grace import GRACE
 from sanne_lab.baselines.graphmae import GraphMAE
 from sanne_lab.baselines.graphsage import GraphSAGE
 from sanne_lab.baselines.interface import Classifier, Labelled, Snapshot, System
@@ -28,8 +30,10 @@ CLASSIFIERS = [
     Planetoid(pairs=512, pretraining=40, epochs=60),
 ]
 SYSTEMS: list[System] = [
+    BGRL(dim=16, hidden=16, epochs=60, learning_rate=0.01),
     CCASSG(dim=16, epochs=20, learning_rate=0.01),
     DGI(dim=16, epochs=40, learning_rate=0.01),
+    GRACE(dim=16, epochs=40, learning_rate=0.01),
     GraphMAE(dim=16, epochs=40, learning_rate=0.01),
     GraphSAGE(dim=16, hidden=16, pairs=256, epochs=40, learning_rate=0.01),
 ]

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from sanne.graph.graph import Graph
-from sanne_lab.baselines.neural import FirstLayer, Inputs, Nothing, geometric_layers, with_values
+from sanne_lab.baselines.neural import FirstLayer, Inputs, Nothing, geometric_layers, without_some_edges
 from sanne_lab.baselines.unsupervised import Encoder, EncoderSystem
 
 
@@ -61,7 +61,7 @@ class _Views(Encoder):
         """Vectors of a view without some words and edges, every column with mean 0 and deviation 1."""
         kept = torch.rand(len(self.words.weight)) >= self._settings.dropped_features
         hidden = inputs.words.product(self.words.weight * kept[:, None])
-        vectors = self._through(hidden, _without_some(inputs, self._settings.dropped_edges))
+        vectors = self._through(hidden, without_some_edges(inputs, self._settings.dropped_edges))
         return (vectors - vectors.mean(dim=0)) / (vectors.std(dim=0) + 1e-9)
 
     def _through(self, hidden: torch.Tensor, spread: torch.Tensor) -> torch.Tensor:
@@ -74,11 +74,3 @@ def _dependence(vectors: torch.Tensor) -> torch.Tensor:
     """How far the columns' correlations are from the identity, squared."""
     correlations = vectors.T @ vectors / len(vectors)
     return (correlations - torch.eye(len(correlations))).square().sum()
-
-
-def _without_some(inputs: Inputs, share: float) -> torch.Tensor:
-    """The edges, normalised anew, without a share of the arcs; self-loops stay."""
-    source, target = inputs.edges
-    kept = ((torch.rand(len(source)) >= share) | (source == target)) * inputs.weights
-    into, out = (torch.zeros(inputs.num_nodes).index_add_(0, end, kept) for end in (target, source))
-    return with_values(inputs.spread, kept * into[target].rsqrt() * out[source].rsqrt())

@@ -229,3 +229,11 @@ def with_values(matrix: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
     return torch.sparse_csr_tensor(
         matrix.crow_indices(), matrix.col_indices(), values, size=matrix.shape, check_invariants=False
     )
+
+
+def without_some_edges(inputs: Inputs, share: float) -> torch.Tensor:
+    """The edges, normalised anew, without a share of the arcs; self-loops stay."""
+    source, target = inputs.edges
+    kept = ((torch.rand(len(source)) >= share) | (source == target)) * inputs.weights
+    into, out = (torch.zeros(inputs.num_nodes).index_add_(0, end, kept) for end in (target, source))
+    return with_values(inputs.spread, kept * into[target].rsqrt() * out[source].rsqrt())

@@ -5,6 +5,7 @@ import importlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -207,6 +208,44 @@ def spread(
 
     matplotlib_figure()  # a missing package is reported before anything is trained
     _run_task("spread", dataset, None, recipe, None, jobs, count, out, settings, as_json)
+
+
+@reproduce_app.command()
+def suite(
+    graph: Annotated[str | None, typer.Option(help="Graphs of the suite, by commas. Default: all of them.")] = None,
+    system: Annotated[
+        str | None, typer.Option(help="Systems or closed, rivals, ours, parts, by commas. Default: closed,sanne.")
+    ] = None,
+    place: Annotated[str, typer.Option(help="present, newcomers, by commas.")] = "present",
+    measure: Annotated[str, typer.Option(help="accuracy, retrieval, links, communities, by commas.")] = "accuracy",
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="What does this setting of sanne change? May be repeated: all at once."),
+    ] = None,
+    final: Annotated[bool, typer.Option("--final", help="Score the nodes that no choice has seen.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Run what is stored, too.")] = False,
+    stored: Annotated[bool, typer.Option("--table", help="Only print what is stored.")] = False,
+    out: Out = RESULTS,
+    as_json: Json = False,
+) -> None:
+    """Graphs of many kinds, few labels and many, present nodes and newcomers: accuracy, mean ranks, nearest nodes."""
+    from sanne_lab.suite import graphs, run, systems, table
+
+    changed = " ".join(["sanne", *(setting or [])])
+    names = list(dict.fromkeys(systems.names_of(system or "closed,sanne") + ([changed] if setting else [])))
+    if not stored:
+        chosen = graph.split(",") if graph else list(graphs.LOADERS)
+        scored = place.split(","), measure.split(",")
+        tell = partial(notes.print, markup=False)
+        run.fill(names, chosen, *scored, out, final=final, again=again, tell=tell)
+    parts = [changed] if setting else [name for name in systems.GROUPS["parts"] if name in names]
+    if as_json:
+        print_json({"rows": table.as_dicts(out, final)})
+    elif parts:
+        sys.stdout.write(table.changes(out, "sanne", parts, final) + "\n")
+    else:
+        blocks = [table.accuracy_table(out, final), table.other_table(out, final), *table.left_out(out, final)]
+        sys.stdout.write("\n\n".join(blocks) + "\n")
 
 
 @reproduce_app.command()

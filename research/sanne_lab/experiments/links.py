@@ -69,17 +69,24 @@ def _measure(system: System, dataset: str, seed: int) -> Measured:
     best: dict[str, Any] = {"val": -1.0}
 
     def consider(snapshot: Snapshot) -> None:
-        vectors = snapshot.present()
-        for method in METHODS:
-            weights = _learnt(vectors, held, seed) if method == "learnt" else None
-            val = _score(vectors, method, weights, held.validation).auc
-            if val > best["val"]:
-                test = _score(vectors, method, weights, held.test).to_dict()
-                best.update({"val": val, "method": method, "epoch": snapshot.epoch, **test})
+        found = best_scores(snapshot.present(), held, seed)
+        if found["val"] > best["val"]:
+            best.update(found, epoch=snapshot.epoch)
 
     seconds = system.fit(held.graph, seed, None, consider)
     sizes = {"edges": len(held.test[0]), "val_edges": len(held.validation[0])}
     return Measured(seconds, {"test": best | sizes})
+
+
+def best_scores(vectors: FloatArray, held: HeldOut, seed: int) -> dict[str, Any]:
+    """Scores of the test pairs by the way of scoring that has the best AUC on the validation pairs, and that AUC."""
+    best: dict[str, Any] = {"val": -1.0}
+    for method in METHODS:
+        weights = _learnt(vectors, held, seed) if method == "learnt" else None
+        val = _score(vectors, method, weights, held.validation).auc
+        if val > best["val"]:
+            best = {"val": val, "method": method, **_score(vectors, method, weights, held.test).to_dict()}
+    return best
 
 
 def _learnt(vectors: FloatArray, held: HeldOut, seed: int) -> Weights:

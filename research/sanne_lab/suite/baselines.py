@@ -6,9 +6,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sanne_lab.suite.graphs import Floats
-from sanne_lab.suite.parts import components, level, restarted, ridge, spread, tfidf, unit
+from sanne_lab.suite.parts import Floats, components, level, restarted, ridge_r2, spread, standardised, tfidf, unit
 from sanne_lab.suite.view import View
+
+
+class LeftOut(Exception):
+    """A system does not run on a graph; the message says why, in a few words for the table."""
+
 
 WIDTH = 256
 RESTARTS = (1.0, 0.7, 0.5, 0.3, 0.2, 0.15, 0.1, 0.07, 0.05, 0.02)
@@ -26,10 +30,19 @@ def smoothings(view: View, rows: Floats, restarts: Sequence[float], steps: int =
 
 
 def own(view: View, width: int = WIDTH) -> Floats:
-    """TF-IDF and SVD of a node's own words, rows of length one."""
+    """TF-IDF and SVD of a node's own words, rows of length one; numeric columns are standardised instead."""
+    if view.numeric:
+        return level(standardised(view.counts, view.present))
     weighted = tfidf(view.counts, view.present)
     basis, _ = components(weighted[np.flatnonzero(view.present)], width, 0, passes=3)
     return unit(weighted @ basis)
+
+
+def words(view: View) -> Any:
+    """TF-IDF of a node's own words, sparse."""
+    if view.numeric:
+        raise LeftOut("no words")
+    return tfidf(view.counts, view.present)
 
 
 def smoothed(view: View) -> Floats:
@@ -51,12 +64,14 @@ def pick_restart(view: View, columns: int = 16, seed: int = 0) -> tuple[float, d
     curve = dict.fromkeys(RESTARTS, 0.0)
     for tokens, target in (halves, halves[::-1]):
         for restart, rows in zip(RESTARTS, restarted(spread(view.known), tokens, RESTARTS, STEPS), strict=True):
-            scores = ridge(unit(rows), target[:, :columns], present[~left_out], present[left_out])
-            curve[restart] += scores[3] / 2
+            r2 = ridge_r2(unit(rows), target[:, :columns], present[~left_out], present[left_out])
+            curve[restart] += r2 / 2
     return max(curve, key=curve.__getitem__), curve
 
 
 def half_basis(view: View, words: Any, width: int = 128) -> Floats:
+    if view.numeric:
+        return unit(standardised(view.counts[:, words], view.present))
     weighted = tfidf(view.counts[:, np.flatnonzero(words)], view.present)
     basis, _ = components(weighted[np.flatnonzero(view.present)], width, 0, passes=3)
     return unit(weighted @ basis)
@@ -113,10 +128,11 @@ def fastrp(view: View, width: int = WIDTH) -> Floats:
 
 SYSTEMS: dict[str, Callable[[View], Floats]] = {
     "own": own,
+    "words": words,
     "smoothed": smoothed,
-    "smoothed_picked": smoothed_picked,
+    "smoothed-picked": smoothed_picked,
     "hops": hops,
-    "hops_smoothed": hops_smoothed,
-    "neighbours_mean": neighbours_mean,
+    "hops-smoothed": hops_smoothed,
+    "neighbours-mean": neighbours_mean,
     "fastrp": fastrp,
 }

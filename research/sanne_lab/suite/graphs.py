@@ -1,10 +1,10 @@
-"""The graphs of the suite, each as an undirected adjacency, directed arcs, word counts and labels."""
+"""The graphs of the suite: links, word counts or numeric columns, labels, and which nodes belong together."""
 
 import os
 import pickle
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,12 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 import scipy.sparse as sp
 
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float32]
+from sanne.errors import InputError
+from sanne.files.atomic import replaced_file
+from sanne_lab.suite.parts import Ints, components, tfidf
 
 _WORD = re.compile(r"(?u)\b\w\w+\b")
-_WORDNET = ("/usr/share/wordnet/data.noun", "usr/share/wordnet/data.noun")
+_WORDNET = "usr/share/wordnet/data.noun"
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,13 +27,18 @@ class SuiteGraph:
 
     name: str
     arcs: Any  # CSR (nodes, nodes), float32 ones, as listed: directed where the source is
-    counts: Any  # CSR (nodes, words), float32
+    counts: Any  # CSR (nodes, words), or dense numeric columns; float32
     labels: Ints  # -1: unknown
     masks: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     texts: list[str] | None = None
     ids: list[str] | None = None
     groups: Ints | None = None
     newcomers: npt.NDArray[np.bool_] | None = None  # real newcomers, which came after the rest
+
+    @property
+    def kind(self) -> str:
+        """The graph that this one is a variant of, or its own name."""
+        return self.name.partition("-")[0]
 
     @property
     def num_nodes(self) -> int:
@@ -61,12 +67,13 @@ def cache_folder() -> Path:
 def load(name: str) -> SuiteGraph:
     """One graph of the suite by name."""
     if name not in LOADERS:
-        raise ValueError(f"no graph {name!r} in the suite; there are {', '.join(LOADERS)}")
-    cached = cache_folder() / f"{name}.graph.pickle"  # our own file: text takes half a minute to count
+        raise InputError(f"no graph {name!r} in the suite: choose from {', '.join(LOADERS)}")
+    cached = cache_folder() / f"{name}.2.pickle"  # our own file: text takes half a minute to count
     if cached.exists():
         return pickle.loads(cached.read_bytes())
     graph = LOADERS[name]()
-    cached.write_bytes(pickle.dumps(graph))
+    with replaced_file(cached) as part:
+        part.write_bytes(pickle.dumps(graph))
     return graph
 
 
@@ -148,12 +155,15 @@ def _numbered(path: Path, number: dict[str, int]) -> Ints:
 
 
 def _wordnet() -> SuiteGraph:
-    path = next(p for p in (Path(_WORDNET[0]), cache_folder() / "wn" / _WORDNET[1]) if p.exists())
+    places = (Path("/") / _WORDNET, cache_folder() / "wn" / _WORDNET)
+    path = next((place for place in places if place.exists()), None)
+    if path is None:
+        raise InputError(f"WordNet is in neither of {', '.join(map(str, places))}: install Debian's wordnet-base")
     number: dict[str, int] = {}
     ids: list[str] = []
     texts: list[str] = []
     labels: list[int] = []
-    pointers: list[list[str]] = []
+    pointers: list[list[tuple[str, str]]] = []  # kind and the number of a word's line
     for line in path.read_text("latin-1").splitlines():
         if line.startswith(" "):
             continue
@@ -165,10 +175,19 @@ def _wordnet() -> SuiteGraph:
         labels.append(int(fields[1]))
         texts.append(gloss.strip())
         rest = fields[4 + 2 * words + 1 :]
-        pointers.append([rest[i + 1] for i in range(0, len(rest) - 3, 4) if rest[i + 2] == "n"])
-    edges = np.array([(i, number[p]) for i, several in enumerate(pointers) for p in several if p in number])
+        pointers.append([(rest[i], rest[i + 1]) for i in range(0, len(rest) - 3, 4) if rest[i + 2] == "n"])
+    edges = np.array([(i, number[p]) for i, several in enumerate(pointers) for _, p in several if p in number])
+    parents = [next((number[p] for kind, p in several if kind in ("@", "@i")), -1) for several in pointers]
     classes = np.unique(labels, return_inverse=True)[1]
-    return SuiteGraph("wordnet", _arcs(edges, len(ids)), count_words(texts), classes, texts=texts, ids=ids)
+    return SuiteGraph(
+        "wordnet",
+        _arcs(edges, len(ids)),
+        count_words(texts),
+        classes,
+        texts=texts,
+        ids=ids,
+        groups=np.array(parents, np.int64),
+    )
 
 
 def count_words(texts: list[str]) -> Any:
@@ -177,6 +196,20 @@ def count_words(texts: list[str]) -> Any:
 
     counter = CountVectorizer(analyzer=lambda text: _WORD.findall(text.lower()), min_df=2)
     return counter.fit_transform(texts).astype(np.float32)
+
+
+def _with_doc2vec(name: str) -> SuiteGraph:
+    """The vectors that the paper's authors made of the texts as numeric columns, no words."""
+    vectors = np.load(data_folder() / f"{name}.authors_doc2vec.npz")["vectors"].astype(np.float32)
+    return replace(load(name), name=f"{name}-doc2vec", counts=vectors)
+
+
+def _turned(name: str, width: int = 64) -> SuiteGraph:
+    """TF-IDF of the words reduced to a few numeric columns, turned at random."""
+    graph = load(name)
+    weighted = tfidf(graph.counts, np.ones(graph.num_nodes, bool))
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((width, width)))[0].astype(np.float32)
+    return replace(graph, name=f"{name}-svd", counts=weighted @ components(weighted, width, 0)[0] @ turn)
 
 
 LOADERS: dict[str, Callable[[], SuiteGraph]] = {
@@ -189,6 +222,9 @@ LOADERS: dict[str, Callable[[], SuiteGraph]] = {
     "actor": lambda: _masked("actor", "actor"),
     "cs": lambda: _sparse_words("cs", "coauthor-cs"),
     "pubmed": lambda: _planetoid("pubmed"),
+    "cora-doc2vec": lambda: _with_doc2vec("cora"),
+    "citeseer-doc2vec": lambda: _with_doc2vec("citeseer"),
+    "photo-svd": lambda: _turned("photo"),
     "debian": _debian,
     "wordnet": _wordnet,
 }

@@ -1,4 +1,4 @@
-"""The closed-form parts that recipes and baselines are made of: arrays in, arrays out."""
+"""What the closed forms are made of: arrays in, arrays out."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve, eigh
 
-from sanne_lab.suite.graphs import Floats
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
 
 
 def tfidf(counts: Any, present: npt.NDArray[np.bool_], power: float = 1.0) -> Any:
@@ -90,28 +91,20 @@ def unit(rows: Floats) -> Floats:
     return (rows / np.maximum(length, 1e-12)).astype(np.float32)
 
 
-def level(rows: Floats, present: npt.NDArray[np.bool_] | None = None) -> Floats:
-    """Scaled so that a present row has length one in the mean square."""
-    among = rows if present is None else rows[present]
-    return rows / np.float32(max(np.sqrt(np.mean(np.einsum("ij,ij->i", among, among))), 1e-12))
+def standardised(columns: Any, present: npt.NDArray[np.bool_]) -> Floats:
+    """Every column with mean 0 and deviation 1 over the present nodes."""
+    among = columns[present]
+    spread = among.std(axis=0)
+    return ((columns - among.mean(axis=0)) / np.where(spread > 0, spread, 1)).astype(np.float32)
 
 
-def principal(rows: Floats, present: npt.NDArray[np.bool_], width: int, centre: bool = False) -> Floats:
-    """Rows turned to their principal axes, the first `width` of them."""
-    among = rows[present]
-    mean = among.mean(axis=0) if centre else np.zeros(rows.shape[1], np.float32)
-    moments = among.T.astype(np.float32) @ among - len(among) * np.outer(mean, mean)
-    _, axes = eigh(moments.astype(np.float64))
-    return (rows - mean) @ axes[:, ::-1][:, :width].astype(np.float32)
+def level(rows: Floats) -> Floats:
+    """Scaled so that a row has length one in the mean square."""
+    return rows / np.float32(max(np.sqrt(np.mean(np.einsum("ij,ij->i", rows, rows))), 1e-12))
 
 
-STRENGTHS = (1.0, 10.0, 100.0, 1000.0, 10000.0)
-
-
-def ridge(
-    tokens: Floats, targets: Floats, fitted: npt.NDArray[Any], left_out: npt.NDArray[Any]
-) -> tuple[Floats, Floats, float, float, npt.NDArray[np.float64]]:
-    """Weights and intercept from tokens to targets, the strength by R2 on nodes left out, that R2, and by column.
+def ridge_r2(tokens: Floats, targets: Floats, fitted: Ints, left_out: Ints) -> float:
+    """R2 on nodes left out of a ridge regression from tokens to targets, at the strength that is best for them.
 
     Strengths are in percent of the mean diagonal of the centred Gram matrix.
     """
@@ -119,22 +112,11 @@ def ridge(
     mean_x, mean_y = x.mean(axis=0), y.mean(axis=0)
     gram = (x.T @ x).astype(np.float64) - len(x) * np.outer(mean_x, mean_x)
     cross = (x.T @ y).astype(np.float64) - len(x) * np.outer(mean_x, mean_y)
-    unit_strength = float(np.trace(gram)) / len(gram) / 100 + 1e-9
+    percent = float(np.trace(gram)) / len(gram) / 100 + 1e-9
     test, truth = tokens[left_out] - mean_x, targets[left_out] - mean_y
-    total = np.square(truth).sum(axis=0)
-    tried: dict[float, tuple[float, Any, Any]] = {}
-
-    def attempt(strength: float) -> float:
-        if strength not in tried:
-            system = gram.copy()
-            system[np.diag_indices_from(system)] += strength * unit_strength
-            weights = cho_solve(cho_factor(system, overwrite_a=True), cross).astype(np.float32)
-            error = np.square(truth - test @ weights).sum(axis=0)
-            by_column = 1 - error / np.maximum(total, 1e-12)
-            tried[strength] = (float(1 - error.sum() / total.sum()), weights, by_column)
-        return tried[strength][0]
-
-    best = max(STRENGTHS, key=attempt)
-    best = max((best, best * 10**0.5, best / 10**0.5), key=attempt)
-    score, weights, by_column = tried[best]
-    return weights, (mean_y - mean_x @ weights).astype(np.float32), best, score, by_column
+    errors = []
+    for strength in 10.0 ** np.arange(0, 4.1, 0.5):
+        system = gram + strength * percent * np.identity(len(gram))
+        weights = cho_solve(cho_factor(system, overwrite_a=True), cross).astype(np.float32)
+        errors.append(np.square(truth - test @ weights).sum())
+    return float(1 - min(errors) / np.square(truth).sum())

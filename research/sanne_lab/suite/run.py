@@ -1,172 +1,199 @@
-"""Run systems over the suite to choose settings, resuming where it stopped, and print one table with mean ranks.
+"""Fill results/suite.jsonl: a record for every graph, system, place, measure and split that it does not have yet.
 
-python -m sanne_lab.suite.run --systems own smoothed sanne --graphs cora texas
-python -m sanne_lab.suite.run --systems sanne --setting dim=128 --setting hidden_splits=1
-python -m sanne_lab.suite.run --table
+Choices are made by these records, which score nodes of a fixed pool only; the final run scores the others and has a
+file of its own, suite-final.jsonl.
 """
 
-import argparse
-import json
 import time
 from collections import defaultdict
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from sanne.cli.options import parse_settings
-from sanne.config import recipe_config
 from sanne.errors import InputError
-from sanne_lab.suite import baselines, graphs, product, recipe, score, splits
-from sanne_lab.suite.graphs import Floats, SuiteGraph, cache_folder
-from sanne_lab.suite.splits import Split
-from sanne_lab.suite.view import View, view
+from sanne.evaluate.clustering import score_communities
+from sanne.model.artifact import versions
+from sanne_lab.experiments.links import best_scores, hold_out
+from sanne_lab.experiments.records import Record, append_record, read_records
+from sanne_lab.suite import graphs, product, score, splits, systems
+from sanne_lab.suite.baselines import LeftOut
+from sanne_lab.suite.graphs import SuiteGraph
+from sanne_lab.suite.parts import Ints
+from sanne_lab.suite.view import view
 
-NUMBERS = {
-    "texas": 10,
-    "chameleon": 10,
-    "cora": 6,
-    "citeseer": 6,
-    "pubmed": 4,
-    "blogcatalog": 4,
-    "photo": 4,
-    "actor": 4,
-}
-TRIALS = 2  # random tenths that are hidden
-SYSTEMS = baselines.SYSTEMS | {"recipe": recipe.embed}
-PRODUCT = {"sanne": "best", "sanne-fast": "fast"}  # systems that are the product, and their recipes
-CLOSED_FORMS = ("own", "smoothed", "hops", "hops_smoothed")
+PLACES = ("present", "newcomers")
+MEASURES = ("accuracy", "retrieval", "links", "communities")
+SPLITS = {"texas": 10, "chameleon": 10, "cora": 6, "citeseer": 6, "pubmed": 4, "blogcatalog": 4, "photo": 4, "actor": 4}
+TRIALS = {"texas": 10, "chameleon": 6, "debian": 1, "wordnet": 1}  # fits with some nodes hidden; two elsewhere
+SMALL = 20_000  # nodes, at most, for links (another fit) and communities (k-means on all nodes)
 
 
-def choose(names: list[str], settings: list[str]) -> dict[str, Callable[[View], Floats]]:
-    """Systems by the names of their rows; `settings` change those of the product, and are part of its name."""
-    changes = parse_settings(settings) or {}
-    if changes and not set(names) & set(PRODUCT):
-        raise InputError(f"--setting changes the product: choose one of {', '.join(PRODUCT)}")
-    found: dict[str, Callable[[View], Floats]] = {}
-    for name in names:
-        if name in PRODUCT:
-            recipe_config(PRODUCT[name]).replace(**changes)  # refuses what is unknown before anything runs
-            found[" ".join([name, *settings])] = partial(product.embed, recipe=PRODUCT[name], settings=changes)
-        elif name in SYSTEMS:
-            found[name] = SYSTEMS[name]
+@dataclass(frozen=True)
+class Job:
+    """What one fit is scored by: (measure, number of the split)."""
+
+    place: str
+    number: int  # of the trial that hides nodes or links
+    scores: tuple[tuple[str, int], ...]
+
+
+def table_name(final: bool) -> str:
+    return "suite-final" if final else "suite"
+
+
+def fill(
+    names: Sequence[str],
+    chosen: Sequence[str],
+    places: Sequence[str],
+    measures: Sequence[str],
+    out: Path,
+    *,
+    final: bool = False,
+    again: bool = False,
+    tell: Callable[[str], None] = print,
+) -> None:
+    """Run what is missing of some systems on some graphs; `again` also what is there."""
+    for given, known in ((places, PLACES), (measures, MEASURES), (chosen, graphs.LOADERS)):
+        for name in set(given) - set(known):
+            raise InputError(f"the suite has no {name!r}: choose from {', '.join(known)}")
+    found = {name: systems.find(name) for name in names}
+    for graph_name in chosen:
+        graph = graphs.load(graph_name)
+        for name, system in found.items():
+            for job in jobs(graph, places if name != systems.NEIGHBOURS else ("newcomers",), measures):
+                rest = job if again else missing(graph, name, job, out, final)
+                if rest is not None:
+                    run(graph, name, system, rest, out, final)
+                    tell(f"{graph.name} {name} {job.place} {job.number}")
+
+
+def jobs(graph: SuiteGraph, places: Sequence[str], measures: Sequence[str]) -> Iterator[Job]:
+    """The fits that a system has on a graph."""
+    nearest = ("same", "siblings") if graph.groups is not None else ("same",)
+    for place in places:
+        for number in range(1 if place == "present" else TRIALS.get(graph.name, 2)):
+            wanted: list[tuple[str, int]] = []
+            if "accuracy" in measures:
+                for regime in splits.regimes(graph):
+                    if place == "present":
+                        wanted += [(regime, i) for i in range(1 if regime == "public" else SPLITS.get(graph.kind, 2))]
+                    elif regime != "public":
+                        wanted.append((regime, number))
+            if "retrieval" in measures:
+                wanted += [(name, number) for name in nearest if place == "present" or not _no_sources(graph, name)]
+            if "communities" in measures and place == "present" and graph.num_nodes < SMALL:
+                wanted.append(("communities", number))
+            if wanted:
+                yield Job(place, number, tuple(wanted))
+    if "links" in measures and graph.num_nodes < SMALL:
+        yield Job("links", 0, (("links", 0),))
+
+
+def _no_sources(graph: SuiteGraph, measure: str) -> bool:
+    """Whether the siblings of the newcomers are not known."""
+    return measure == "siblings" and graph.newcomers is not None
+
+
+def missing(graph: SuiteGraph, name: str, job: Job, out: Path, final: bool) -> Job | None:
+    """The part of a job that has no record of today's settings."""
+    done = read_records(out, table_name(final))
+    today = systems.digest(name)
+
+    def has(measure: str, number: int) -> bool:
+        record = done.get((graph.name, f"{job.place} {measure}", name, "", number))
+        return record is not None and record["settings"] == today
+
+    rest = tuple(one for one in job.scores if not has(*one))
+    return replace(job, scores=rest) if rest else None
+
+
+def run(graph: SuiteGraph, name: str, system: Callable[[Any], Any], job: Job, out: Path, final: bool) -> None:
+    """Fit once, score, and append the records; where a system is left out, they say why."""
+    facts = {"seed": 0, "settings": systems.digest(name), "versions": versions()}
+    started = time.process_time()
+    try:
+        found = values(graph, system, job, final)
+    except LeftOut as error:
+        found = {one: {"value": None, "left_out": str(error)} for one in job.scores}
+    seconds = {"seconds": round(time.process_time() - started, 1)}
+    for (measure, number), scores in found.items():
+        key = {"dataset": graph.name, "setting": f"{job.place} {measure}", "system": name, "number": number}
+        record: Record = key | seconds | scores | facts
+        append_record(out, table_name(final), record)
+
+
+def values(
+    graph: SuiteGraph, system: Callable[[Any], Any], job: Job, final: bool
+) -> dict[tuple[str, int], dict[str, Any]]:
+    """The scores of one fit, with `seconds` of the fit alone."""
+    new = splits.hidden(graph, job.number, final) if job.place == "newcomers" else None
+    seen = view(graph, new)
+    held = None
+    if job.place == "links":
+        held = hold_out(product.graph_of(seen, seen.whole, np.arange(len(seen.present)), texts=False), job.number)
+        known = held.graph.adjacency("both").to_scipy()
+        seen = replace(seen, known=known, whole=known)
+    started = time.process_time()
+    vectors = system(seen)
+    seconds = {"seconds": round(time.process_time() - started, 1)}
+    if held is not None:
+        if sp.issparse(vectors):
+            raise LeftOut("sparse")
+        auc = best_scores(vectors, held, job.number)["auc" if final else "val"]
+        return {one: {"value": round(100 * auc, 2), **seconds} for one in job.scores}
+    vectors = _padded(vectors, graph.num_nodes)
+    near: dict[str, float] = {}
+    found: dict[tuple[str, int], dict[str, Any]] = defaultdict(dict)
+    for measure, number in job.scores:
+        if measure in ("same", "siblings"):
+            near = near or _retrieval(graph, vectors, new, job, final)
+            found[measure, number] = {"value": round(near[measure], 2)}
+        elif measure == "communities":
+            found[measure, number] = _communities(graph, vectors, final)
         else:
-            raise InputError(f"no system {name!r} in the suite: choose from {', '.join([*PRODUCT, *SYSTEMS])}")
+            split = _split(job.place, final)(graph, measure, number)
+            value, strength = score.accuracy(vectors, graph.labels, split)
+            found[measure, number] = {"value": round(value, 2), "C": round(strength, 2)}
+        found[measure, number] |= seconds
     return found
 
 
-def numbers(graph: SuiteGraph) -> range:
-    return range(NUMBERS.get(graph.name, 2))
+def _split(place: str, final: bool) -> Callable[[SuiteGraph, str, int], splits.Split]:
+    if place == "present":
+        return splits.final if final else splits.choice
+    return splits.newcomer_final if final else splits.newcomer_choice
 
 
-def run(graph: SuiteGraph, name: str, system: Callable[[View], Floats], settings: tuple[str, ...], path: Path) -> None:
-    """Append the scores of one system on one graph that the file does not have yet."""
-    done = {(r["graph"], r["system"], r["setting"], r["regime"], r["split"]) for r in read(path)}
-
-    def missing(setting: str, regime: str, number: int) -> bool:
-        return (graph.name, name, setting, regime, number) not in done
-
-    def put(setting: str, part: Split, vectors: Floats, seconds: float) -> None:
-        value, strength = score.accuracy(vectors, graph.labels, part)
-        row = {"graph": graph.name, "system": name, "setting": setting, "regime": part.regime, "split": part.number}
-        append(path, row | {"accuracy": round(value, 2), "C": round(strength, 2), "fit_seconds": round(seconds, 1)})
-
-    if "present" in settings:
-        regimes = [regime for regime in splits.regimes(graph) if regime != "public"]
-        wanted = [(r, i) for r in regimes for i in numbers(graph) if missing("present", r, i)]
-        if wanted:
-            vectors, seconds = timed(system, view(graph))
-            for regime, number in wanted:
-                put("present", splits.choice(graph, regime, number), padded(vectors, graph), seconds)
-    if "newcomers" in settings:
-        for number in range(1 if graph.newcomers is not None else TRIALS):
-            wanted = [(r, number) for r in splits.regimes(graph) if r != "public" and missing("newcomers", r, number)]
-            if wanted:
-                vectors, seconds = timed(system, view(graph, splits.hidden(graph, number)))
-                for regime, _ in wanted:
-                    put("newcomers", splits.newcomer_split(graph, regime, number), vectors, seconds)
+def _retrieval(graph: SuiteGraph, vectors: Any, new: Ints | None, job: Job, final: bool) -> dict[str, float]:
+    """Queries are the nodes that may be scored; what they find are labelled nodes that were there for the fit."""
+    present = graph.labels >= 0
+    if graph.newcomers is not None:
+        present &= ~graph.newcomers
+    if new is None:
+        queries = np.flatnonzero(present & (splits.pool(graph) != final))
+    else:
+        present[new] = False
+        split = _split("newcomers", final)(graph, splits.regimes(graph)[-1], job.number)
+        queries = split.test if final else split.val
+    return score.retrieval(vectors, graph.labels, graph.groups, queries, np.flatnonzero(present))
 
 
-def timed(system: Callable[[View], Floats], seen: View) -> tuple[Floats, float]:
-    start = time.process_time()
-    return system(seen), time.process_time() - start
+def _communities(graph: SuiteGraph, vectors: Any, final: bool) -> dict[str, Any]:
+    """NMI of k-means with the classes of the nodes that may be scored, in percent."""
+    if sp.issparse(vectors):
+        return {"value": None, "left_out": "sparse"}
+    labels = np.where(splits.pool(graph) != final, graph.labels, -1)
+    found = score_communities(vectors, labels, num_communities=int(graph.labels.max()) + 1, num_starts=3)
+    return {"value": round(100 * float(found.nmi or 0), 2)}
 
 
-def padded(vectors: Floats, graph: SuiteGraph) -> Floats:
-    """Zero rows for real newcomers, which the present setting leaves out; they are the last nodes."""
-    return np.pad(vectors, ((0, graph.num_nodes - len(vectors)), (0, 0)))
-
-
-def read(path: Path) -> list[dict]:  # type: ignore[type-arg]
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def append(path: Path, row: dict) -> None:  # type: ignore[type-arg]
-    with path.open("a") as file:
-        file.write(json.dumps(row) + "\n")
-
-
-def table(path: Path, systems: list[str] | None = None) -> str:
-    """Mean accuracy per row and system, mean ranks, and the margin over the best closed form in each row."""
-    rows = row_means(path, systems)
-    names = systems or list(dict.fromkeys(name for means in rows.values() for name in means))
-    lines = ["| row | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
-    ranks, margins = defaultdict(list), defaultdict(list)
-    for row, means in rows.items():
-        best = max((means[n] for n in CLOSED_FORMS if n in means), default=np.nan)
-        for name, value in means.items():
-            ranks[name].append(1 + sum(other > value + 1e-9 for other in means.values()))
-            margins[name].append(value - best)
-        lines.append(
-            f"| {' '.join(row)} | " + " | ".join(f"{means[n]:.1f}" if n in means else "" for n in names) + " |"
-        )
-    for label, values, how in (
-        ("mean rank", ranks, np.mean),
-        ("mean margin", margins, np.mean),
-        ("worst", margins, min),
-    ):
-        lines.append(f"| {label} | " + " | ".join(f"{how(values[n]):.2f}" if values[n] else "" for n in names) + " |")
-    return "\n".join(lines)
-
-
-def row_means(path: Path, systems: list[str] | None = None) -> dict[tuple[str, str, str], dict[str, float]]:
-    """Mean accuracy by (graph, setting, regime) and system.
-
-    A row's means are over the splits that all of its systems have, so that an unfinished run does not mislead.
-    """
-    cells: dict[tuple[str, str, str], dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
-    for r in read(path):
-        if systems is None or r["system"] in systems:
-            cells[r["graph"], r["setting"], r["regime"]][r["system"]][r["split"]] = r["accuracy"]
-    order = list(graphs.LOADERS)
-    result = {}
-    for row in sorted(cells, key=lambda key: (key[1] != "present", order.index(key[0]), key[2])):
-        shared = set.intersection(*(set(by_split) for by_split in cells[row].values()))
-        if shared:
-            result[row] = {n: float(np.mean([by_split[i] for i in shared])) for n, by_split in cells[row].items()}
-    return result
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--systems", nargs="*", default=[*PRODUCT, *SYSTEMS])
-    parser.add_argument("--graphs", nargs="*", default=list(graphs.LOADERS))
-    parser.add_argument("--settings", nargs="*", default=["present", "newcomers"])
-    parser.add_argument("--setting", action="append", default=[], metavar="NAME=VALUE", help="of the systems sanne")
-    parser.add_argument("--out", type=Path, default=cache_folder() / "choice.jsonl")
-    parser.add_argument("--table", action="store_true")
-    options = parser.parse_args()
-    if options.table:
-        print(table(options.out))
-        return
-    systems = choose(options.systems, options.setting)
-    for graph_name in options.graphs:
-        graph = graphs.load(graph_name)
-        for name, system in systems.items():
-            run(graph, name, system, tuple(options.settings), options.out)
-            print(graph_name, name, flush=True)
-
-
-if __name__ == "__main__":
-    main()
+def _padded(vectors: Any, nodes: int) -> Any:
+    """Zero rows for real newcomers, which the place `present` leaves out; they are the last nodes."""
+    more = nodes - vectors.shape[0]
+    if sp.issparse(vectors):
+        return sp.vstack([vectors, sp.csr_matrix((more, vectors.shape[1]), dtype=np.float32)]).tocsr()
+    return np.pad(vectors, ((0, more), (0, 0)))

@@ -5,27 +5,34 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 from scipy.linalg import eigh
 from scipy.optimize import minimize
 
-from sanne_lab.suite.graphs import Floats, Ints
+from sanne_lab.suite.parts import Floats, Ints, unit, unit_sparse
 from sanne_lab.suite.splits import Split
 
 _HALVINGS = 10
 
 
-def accuracy(vectors: Floats, labels: Ints, split: Split) -> tuple[float, float]:
-    """Mean accuracy in percent on half of the validation part, C chosen on the other half, and the usual C."""
+def accuracy(vectors: Any, labels: Ints, split: Split) -> tuple[float, float]:
+    """Mean accuracy in percent, and the C behind it.
+
+    In a split for choices, on half of the validation part with C from the other half, both ways and many times; in
+    the final one, on the test part with C from the validation part.
+    """
     Cs = strengths(len(split.train))
     classes, train = np.unique(labels[split.train], return_inverse=True)
-    scale = np.sqrt(np.mean(np.sum(np.square(vectors[split.train], dtype=np.float64), axis=1)))
-    inputs = (vectors[split.train] / scale).astype(np.float32)
-    rows = (vectors[split.val] / scale).astype(np.float32)
-    right = [
-        classes[scores.argmax(axis=1)] == labels[split.val]
-        for scores in logistic(inputs, train, len(classes), Cs, rows)
-    ]
-    return halved(np.stack(right), Cs)
+    inputs = vectors[split.train]
+    squares = inputs.multiply(inputs) if sp.issparse(inputs) else np.square(inputs, dtype=np.float64)
+    scale = np.float32(np.sqrt(squares.sum() / len(split.train)))
+    scored = np.concatenate([split.val, split.test])
+    found = logistic(inputs / scale, train, len(classes), Cs, vectors[scored] / scale)
+    right = np.stack([classes[scores.argmax(axis=1)] == labels[scored] for scores in found])
+    if not len(split.test):
+        return halved(right, Cs)
+    best = int(right[:, : len(split.val)].mean(axis=1).argmax())
+    return 100 * float(right[best, len(split.val) :].mean()), float(Cs[best])
 
 
 def strengths(rows: int) -> npt.NDArray[np.float64]:
@@ -34,22 +41,26 @@ def strengths(rows: int) -> npt.NDArray[np.float64]:
 
 
 def logistic(
-    inputs: Floats, classes: Ints, num_classes: int, Cs: npt.NDArray[Any], rows: Floats
+    inputs: Any, classes: Ints, num_classes: int, Cs: npt.NDArray[Any], rows: Any
 ) -> Iterator[npt.NDArray[np.float32]]:
     """Scores of `rows` by softmax regression on `inputs`, one array for each C, smallest first.
 
-    |W|^2 / 2 + C * loss by L-BFGS in single precision, on principal axes that are scaled to even out the curvature;
-    each C starts from the last solution. Stopped early: predictions are what counts.
+    |W|^2 / 2 + C * loss by L-BFGS in single precision, on principal axes (sparse inputs: on their columns) that are
+    scaled to even out the curvature; each C starts from the last solution. Stopped early: predictions are what counts.
     """
-    centre = inputs.mean(axis=0)
-    x, axes = principal_axes(inputs - centre)
-    moments = np.square(x).sum(axis=0)
-    test = (rows - centre) @ axes
+    if sp.issparse(inputs):
+        x, test, one = inputs.tocsr(), rows, sp.csr_matrix(np.ones((inputs.shape[0], 1), np.float32))
+        moments = np.asarray(x.multiply(x).sum(axis=0)).ravel()
+    else:
+        centre = inputs.mean(axis=0)
+        x, axes = principal_axes(inputs - centre)
+        test, one = (rows - centre) @ axes, np.ones((len(x), 1), np.float32)
+        moments = np.square(x).sum(axis=0)
     targets = np.eye(num_classes, dtype=np.float32)[classes]
     weights = np.zeros((x.shape[1] + 1, num_classes), np.float32)  # the last row: intercepts
     for C in Cs:
-        gain = np.append(1 / np.sqrt(1 + C * moments / 8), 1 / np.sqrt(C * len(x) / 8)).astype(np.float32)[:, None]
-        scaled = np.column_stack([x, np.ones(len(x), np.float32)]) * gain.T
+        gain = np.append(1 / np.sqrt(1 + C * moments / 8), 1 / np.sqrt(C * x.shape[0] / 8)).astype(np.float32)[:, None]
+        scaled = sp.hstack([x, one]) @ sp.diags(gain.ravel()) if sp.issparse(x) else np.hstack([x, one]) * gain.T
         penalty = np.append(np.ones(x.shape[1]), 0).astype(np.float32)[:, None] * gain**2
 
         def objective(flat: npt.NDArray[Any], scaled: Any = scaled, penalty: Any = penalty, C: float = C) -> Any:
@@ -98,53 +109,38 @@ def halved(right: npt.NDArray[np.bool_], Cs: npt.NDArray[Any]) -> tuple[float, f
     return 100 * float(np.mean(scores)), float(np.exp(np.mean(np.log(chosen))))
 
 
-def nearest(vectors: Floats, queries: Ints, candidates: Ints, count: int = 10) -> Ints:
-    """The `count` nearest candidates of each query by cosine, itself left out."""
-    rows = unit(vectors)
-    among = rows[candidates]
-    found = []
-    for first in range(0, len(queries), 500):
-        part = queries[first : first + 500]
-        cosines = rows[part] @ among.T
-        cosines[part[:, None] == candidates[None, :]] = -2
-        top = np.argpartition(-cosines, count, axis=1)[:, :count]
-        order = np.argsort(-np.take_along_axis(cosines, top, axis=1), axis=1)
-        found.append(candidates[np.take_along_axis(top, order, axis=1)])
-    return np.concatenate(found)
-
-
 def retrieval(
-    vectors: Floats, labels: Ints, groups: Ints | None, pool: Ints, seed: int = 0, sample: int = 1000
+    vectors: Any, labels: Ints, groups: Ints | None, queries: Ints, candidates: Ints, sample: int = 1000
 ) -> dict[str, float]:
-    """Percent of the ten nearest with the same class and, where there are groups, percent of siblings found."""
-    stream = np.random.default_rng(seed)
-    known = pool[labels[pool] >= 0]
+    """Of the ten nearest by cosine: percent of the same class, and percent of the siblings found, where there are any.
+
+    Siblings are asked for by nodes that have 1 to 29 of them among the candidates.
+    """
+    stream = np.random.default_rng(0)
+    queries = queries[labels[queries] >= 0]
+    found = nearest(vectors, some := stream.permutation(queries)[:sample], candidates)
+    scores = {"same": 100 * float((labels[found] == labels[some][:, None]).mean())}
     if groups is not None:
-        sizes = np.bincount(groups[pool][groups[pool] >= 0])
-        known = known[groups[known] >= 0]
-        known = known[(sizes[groups[known]] >= 2) & (sizes[groups[known]] <= 30)]
-    queries = stream.choice(known, min(sample, len(known)), replace=False)
-    found = nearest(vectors, queries, pool)
-    scores = {"same": 100 * float((labels[found] == labels[queries][:, None]).mean())}
-    if groups is not None:
-        hits = (groups[found] == groups[queries][:, None]).sum(axis=1)
-        scores["siblings"] = 100 * float((hits / np.minimum(sizes[groups[queries]] - 1, 10)).mean())
+        sizes = np.bincount(groups[candidates][groups[candidates] >= 0], minlength=groups.max() + 1)
+        siblings = sizes[groups] - np.isin(np.arange(len(groups)), candidates)
+        asked = queries[(groups[queries] >= 0) & (siblings[queries] >= 1) & (siblings[queries] <= 29)]
+        if len(asked):
+            found = nearest(vectors, some := stream.permutation(asked)[:sample], candidates)
+            hits = (groups[found] == groups[some][:, None]).sum(axis=1)
+            scores["siblings"] = 100 * float((hits / np.minimum(siblings[some], 10)).mean())
     return scores
 
 
-def communities(vectors: Floats, labels: Ints, seeds: int = 3) -> float:
-    """Normalised mutual information, in percent, of k-means clusters with the classes."""
-    from sklearn.cluster import KMeans
-    from sklearn.metrics import normalized_mutual_info_score
-
-    known = labels >= 0
-    count = len(np.unique(labels[known]))
-    rows = unit(vectors)[known]
-    clusters = [KMeans(count, n_init=3, random_state=seed).fit_predict(rows) for seed in range(seeds)]
-    return 100 * float(np.mean([normalized_mutual_info_score(labels[known], c) for c in clusters]))
-
-
-def unit(rows: Floats) -> Floats:
-    """Rows of length one; zero rows stay zero."""
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
-    return (rows / np.maximum(length, 1e-12)).astype(np.float32)
+def nearest(vectors: Any, queries: Ints, candidates: Ints, count: int = 10) -> Ints:
+    """The `count` nearest candidates of each query by cosine, itself left out."""
+    rows = unit_sparse(vectors) if sp.issparse(vectors) else unit(vectors)
+    among = rows[candidates].T
+    found = []
+    for first in range(0, len(queries), 250):
+        part = queries[first : first + 250]
+        cosines: Any = rows[part] @ among
+        cosines = cosines.toarray() if sp.issparse(cosines) else cosines
+        cosines[part[:, None] == candidates[None, :]] = -2
+        top = np.argpartition(-cosines, count, axis=1)[:, :count]
+        found.append(candidates[top])
+    return np.concatenate(found)

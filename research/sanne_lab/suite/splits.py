@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from sanne_lab.suite.graphs import Ints, SuiteGraph
+from sanne_lab.suite.graphs import SuiteGraph
+from sanne_lab.suite.parts import Ints
 
 _FEW, _MOST = 20, 6000
 _TENTH = ("photo", "cs", "blogcatalog")
@@ -72,11 +73,15 @@ def choice(graph: SuiteGraph, regime: str, number: int) -> Split:
     if "mask_train" in graph.masks:
         given = graph.masks["mask_train"][number]
         return Split(regime, number, np.flatnonzero(given), np.flatnonzero(among & ~given), _NOBODY)
+    if regime == "public":
+        given = graph.masks["public_train"]
+        rest = np.setdiff1d(np.flatnonzero(among), given)
+        return Split(regime, number, given, np.random.default_rng(5).permutation(rest)[:_SCORED], _NOBODY)
     order = np.random.default_rng([number, len(regime), 5]).permutation(np.flatnonzero(among))
     if regime == "few":
         given = _rank_in_class(graph.labels[order]) < _FEW
     else:
-        size = graph.num_nodes // 10 if graph.name in _TENTH else min(len(order) * 2 // 3, _MOST)
+        size = graph.num_nodes // 10 if graph.kind in _TENTH else min(len(order) * 2 // 3, _MOST)
         given = np.arange(len(order)) < size
     return Split(regime, number, order[given], order[~given][:_SCORED], _NOBODY)
 
@@ -105,9 +110,9 @@ def _drawn(graph: SuiteGraph, regime: str, number: int) -> Split:
         train, rest = order[rank < _FEW], order[rank >= _FEW]
         held = max(len(order) // 10, min(1000, len(rest) // 3))
     else:
-        size = len(order) // 10 if graph.name in _TENTH else min(len(order) // 2, _MOST)
+        size = len(order) // 10 if graph.kind in _TENTH else min(len(order) // 2, _MOST)
         train, rest = order[:size], order[size:]
-        held = len(order) // 10 if graph.name in _TENTH else len(rest) // 2
+        held = len(order) // 10 if graph.kind in _TENTH else len(rest) // 2
     val, test = rest[:held], rest[held:]
     return Split(regime, number, train, val[:_SCORED], test)
 
@@ -121,26 +126,36 @@ def _rank_in_class(labels: Ints) -> Ints:
     return rank
 
 
-def hidden(graph: SuiteGraph, number: int) -> Ints:
-    """The newcomers of one trial: the real ones, a paper split's validation part, or a random tenth."""
+def hidden(graph: SuiteGraph, number: int, last: bool = False) -> Ints:
+    """The newcomers of one trial: the real ones, a part of a paper split, or a random tenth.
+
+    For a choice a split's validation part or nodes of the pool, in the last run its test part or other nodes.
+    """
     if graph.newcomers is not None:
         return np.flatnonzero(graph.newcomers)
     if "paper_val" in graph.masks:
-        return graph.masks["paper_val"][number]
-    stream = np.random.default_rng([number, 99])
-    return np.sort(stream.permutation(graph.num_nodes)[: graph.num_nodes // 10])
+        return graph.masks["paper_test" if last else "paper_val"][number]
+    among = np.flatnonzero(pool(graph) != last)
+    return np.sort(np.random.default_rng([number, 99]).permutation(among)[: graph.num_nodes // 10])
 
 
-def newcomer_split(graph: SuiteGraph, regime: str, number: int) -> Split:
-    """A split whose train part holds no newcomer; the pool's newcomers are scored, the others kept for the end.
-
-    Of real newcomers, which are in no pool, a fixed half is scored.
-    """
+def newcomer_choice(graph: SuiteGraph, regime: str, number: int) -> Split:
+    """A split whose train part holds no newcomer; newcomers of the pool are scored, of real ones a fixed half."""
     new = hidden(graph, number)
     train = split(graph, regime, number).train
-    labelled = np.random.default_rng([number, 7]).permutation(_known(graph, new))
-    if graph.newcomers is None:
-        scored = pool(graph)[labelled]
-    else:
-        scored = np.arange(len(labelled)) < len(labelled) // 2
-    return Split(regime, number, train[~np.isin(train, new)], labelled[scored][:_SCORED], labelled[~scored])
+    return Split(regime, number, np.setdiff1d(train, new), _scored(graph, new, False)[:_SCORED], _NOBODY)
+
+
+def newcomer_final(graph: SuiteGraph, regime: str, number: int) -> Split:
+    """The same for the final run: newcomers outside of the pool, the other half of real ones."""
+    new = hidden(graph, number, last=True)
+    base = split(graph, regime, number)
+    train, val = (np.setdiff1d(part, new) for part in (base.train, base.val))
+    return Split(regime, number, train, val, _scored(graph, new, True))
+
+
+def _scored(graph: SuiteGraph, new: Ints, last: bool) -> Ints:
+    labelled = np.random.default_rng(7).permutation(_known(graph, new))
+    if graph.newcomers is not None:
+        return labelled[(np.arange(len(labelled)) < len(labelled) // 2) != last]
+    return labelled[pool(graph)[labelled] != last]

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from sanne_lab.suite.graphs import Ints, SuiteGraph
+from sanne_lab.suite.graphs import SuiteGraph
+from sanne_lab.suite.parts import Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,10 +18,12 @@ class View:
     present: npt.NDArray[np.bool_]
     known: Any  # CSR (nodes, nodes), undirected
     whole: Any
-    arcs: Any  # directed, whole
-    counts: Any
-    ids: list[str] | None
+    counts: Any  # word counts or numeric columns
     texts: list[str] | None
+
+    @property
+    def numeric(self) -> bool:
+        return not sp.issparse(self.counts)
 
     @property
     def strict(self) -> bool:
@@ -37,19 +40,21 @@ def view(graph: SuiteGraph, hidden: Ints | None = None) -> View:
         keep = np.flatnonzero(~graph.newcomers)
         whole = graph.adjacency[keep][:, keep].tocsr()
         counts = used_words(graph.counts[keep], np.ones(len(keep), bool))
-        ids, texts = ([v[i] for i in keep] if v else None for v in (graph.ids, graph.texts))
-        return View(np.ones(len(keep), bool), whole, whole, graph.arcs[keep][:, keep].tocsr(), counts, ids, texts)
+        texts = [graph.texts[i] for i in keep] if graph.texts else None
+        return View(np.ones(len(keep), bool), whole, whole, counts, texts)
     whole = graph.adjacency
     known = whole
     if hidden is not None:
         inside = sp.diags(present.astype(np.float32))
         known = (inside @ whole @ inside).tocsr()
         known.eliminate_zeros()
-    return View(present, known, whole, graph.arcs, used_words(graph.counts, present), graph.ids, graph.texts)
+    return View(present, known, whole, used_words(graph.counts, present), graph.texts)
 
 
 def used_words(counts: Any, present: npt.NDArray[np.bool_]) -> Any:
-    """Only the columns that a present node has."""
+    """Only the words that a present node has; numeric columns as they are."""
+    if not sp.issparse(counts):
+        return counts
     part = counts[np.flatnonzero(present)]
     frequency = np.bincount(part.indices, weights=(part.data != 0), minlength=counts.shape[1])
     return counts.tocsc()[:, np.flatnonzero(frequency > 0)].tocsr()
