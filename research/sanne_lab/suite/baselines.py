@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sanne_lab.suite.parts import Floats, components, level, restarted, ridge_r2, spread, standardised, tfidf, unit
+from sanne.features.svd import components
+from sanne.vectors.normalise import unit
+from sanne_lab.suite.parts import Floats, level, restarted, ridge_r2, spread, standardised, tfidf
 from sanne_lab.suite.view import View
 
 
@@ -33,9 +35,7 @@ def own(view: View, width: int = WIDTH) -> Floats:
     """TF-IDF and SVD of a node's own words, rows of length one; numeric columns are standardised instead."""
     if view.numeric:
         return level(standardised(view.counts, view.present))
-    weighted = tfidf(view.counts, view.present)
-    basis, _ = components(weighted[np.flatnonzero(view.present)], width, 0, passes=3)
-    return unit(weighted @ basis)
+    return _reduced(view, view.counts, width)
 
 
 def words(view: View) -> Any:
@@ -72,9 +72,13 @@ def pick_restart(view: View, columns: int = 16, seed: int = 0) -> tuple[float, d
 def half_basis(view: View, words: Any, width: int = 128) -> Floats:
     if view.numeric:
         return unit(standardised(view.counts[:, words], view.present))
-    weighted = tfidf(view.counts[:, np.flatnonzero(words)], view.present)
-    basis, _ = components(weighted[np.flatnonzero(view.present)], width, 0, passes=3)
-    return unit(weighted @ basis)
+    return _reduced(view, view.counts[:, np.flatnonzero(words)], width)
+
+
+def _reduced(view: View, counts: Any, width: int) -> Floats:
+    weighted = tfidf(counts, view.present)
+    among = weighted[np.flatnonzero(view.present)]
+    return unit(weighted @ components(among, width, np.random.default_rng(0), passes=3))
 
 
 def hops(view: View) -> Floats:

@@ -14,8 +14,9 @@ import pyarrow.parquet as pq
 import scipy.sparse as sp
 
 from sanne.errors import InputError
+from sanne.features.svd import components
 from sanne.files.atomic import replaced_file
-from sanne_lab.suite.parts import Ints, components, tfidf
+from sanne_lab.suite.parts import Ints, tfidf
 
 _WORD = re.compile(r"(?u)\b\w\w+\b")
 _WORDNET = "usr/share/wordnet/data.noun"
@@ -31,7 +32,6 @@ class SuiteGraph:
     labels: Ints  # -1: unknown
     masks: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
     texts: list[str] | None = None
-    ids: list[str] | None = None
     groups: Ints | None = None
     newcomers: npt.NDArray[np.bool_] | None = None  # real newcomers, which came after the rest
 
@@ -142,7 +142,6 @@ def _debian() -> SuiteGraph:
         count_words(texts),
         labels,
         texts=texts,
-        ids=ids,
         groups=np.concatenate([groups, np.full(len(fresh), -1)]),
         newcomers=np.arange(len(ids)) >= len(known),
     )
@@ -160,7 +159,6 @@ def _wordnet() -> SuiteGraph:
     if path is None:
         raise InputError(f"WordNet is in neither of {', '.join(map(str, places))}: install Debian's wordnet-base")
     number: dict[str, int] = {}
-    ids: list[str] = []
     texts: list[str] = []
     labels: list[int] = []
     pointers: list[list[tuple[str, str]]] = []  # kind and the number of a word's line
@@ -170,8 +168,7 @@ def _wordnet() -> SuiteGraph:
         record, gloss = line.split("|", 1)
         fields = record.split()
         words = int(fields[3], 16)
-        number[fields[0]] = len(ids)
-        ids.append(fields[4])
+        number[fields[0]] = len(number)
         labels.append(int(fields[1]))
         texts.append(gloss.strip())
         rest = fields[4 + 2 * words + 1 :]
@@ -181,11 +178,10 @@ def _wordnet() -> SuiteGraph:
     classes = np.unique(labels, return_inverse=True)[1]
     return SuiteGraph(
         "wordnet",
-        _arcs(edges, len(ids)),
+        _arcs(edges, len(number)),
         count_words(texts),
         classes,
         texts=texts,
-        ids=ids,
         groups=np.array(parents, np.int64),
     )
 
@@ -208,8 +204,9 @@ def _turned(name: str, width: int = 64) -> SuiteGraph:
     """TF-IDF of the words reduced to a few numeric columns, turned at random."""
     graph = load(name)
     weighted = tfidf(graph.counts, np.ones(graph.num_nodes, bool))
-    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((width, width)))[0].astype(np.float32)
-    return replace(graph, name=f"{name}-svd", counts=weighted @ components(weighted, width, 0)[0] @ turn)
+    stream = np.random.default_rng(0)
+    turn = np.linalg.qr(stream.standard_normal((width, width)))[0].astype(np.float32)
+    return replace(graph, name=f"{name}-svd", counts=weighted @ components(weighted, width, stream) @ turn)
 
 
 LOADERS: dict[str, Callable[[], SuiteGraph]] = {

@@ -6,18 +6,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.linalg import cho_factor, cho_solve
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int64]
 
 
-def tfidf(counts: Any, present: npt.NDArray[np.bool_], power: float = 1.0) -> Any:
-    """Rows of length one of (1 + log count) * idf ** power; idf by the present nodes."""
+def tfidf(counts: Any, present: npt.NDArray[np.bool_]) -> Any:
+    """Rows of length one of (1 + log count) * idf; idf by the present nodes."""
     rows = counts.tocsr().astype(np.float32)
     known = rows[np.flatnonzero(present)]
     frequency = np.bincount(known.indices, minlength=rows.shape[1])
-    idf = (np.log((1 + known.shape[0]) / (1 + frequency)) + 1.0) ** power
+    idf = np.log((1 + known.shape[0]) / (1 + frequency)) + 1.0
     data = (1 + np.log(np.maximum(rows.data, 1))) * idf[rows.indices]
     weighted = sp.csr_matrix((data.astype(np.float32), rows.indices, rows.indptr), rows.shape)
     return unit_sparse(weighted)
@@ -28,44 +28,11 @@ def unit_sparse(rows: Any) -> Any:
     return (sp.diags((1 / np.maximum(length, 1e-12)).astype(np.float32)) @ rows).tocsr().astype(np.float32)
 
 
-def components(matrix: Any, width: int, seed: int, passes: int = 4, spare: int = 24) -> tuple[Floats, Floats]:
-    """The leading right singular vectors (columns, width) and singular values of a sparse or dense matrix."""
-    width = min(width, *matrix.shape)
-    block = min(width + spare, *matrix.shape)
-    stream = np.random.default_rng(seed)
-    basis = matrix @ stream.standard_normal((matrix.shape[1], block)).astype(np.float32)
-    transposed = matrix.T.tocsr() if sp.issparse(matrix) else matrix.T
-    for _ in range(passes):
-        basis = matrix @ (transposed @ orthonormal(basis))
-    basis = orthonormal(basis)
-    small = np.asarray(transposed @ basis)  # (columns, block)
-    left, values, _ = _thin(small)
-    return np.ascontiguousarray(left[:, :width]), values[:width]
-
-
-def orthonormal(block: Floats) -> Floats:
-    """An orthonormal basis of tall columns by their Gram matrix, twice: as good as QR here, and all products."""
-    for _ in range(2):
-        moments = (block.T @ block).astype(np.float64)
-        values, axes = eigh(moments)
-        kept = values > 1e-10 * max(values[-1], 1e-30)
-        block = block @ (axes[:, kept] / np.sqrt(values[kept])).astype(np.float32)
-    return block
-
-
-def _thin(block: Floats) -> tuple[Floats, Floats, Floats]:
-    """SVD of tall columns by their Gram matrix, largest first."""
-    values, axes = eigh((block.T @ block).astype(np.float64))
-    values, axes = np.maximum(values[::-1], 1e-20), axes[:, ::-1]
-    left = block @ (axes / np.sqrt(values)).astype(np.float32)
-    return left.astype(np.float32), np.sqrt(values).astype(np.float32), axes.astype(np.float32)
-
-
-def spread(adjacency: Any, loops: bool = True) -> Any:
-    """D^-1/2 (A + I) D^-1/2; without loops rows of isolated nodes are zero."""
-    matrix = adjacency + sp.identity(adjacency.shape[0], dtype=np.float32, format="csr") if loops else adjacency
+def spread(adjacency: Any) -> Any:
+    """D^-1/2 (A + I) D^-1/2."""
+    matrix = adjacency + sp.identity(adjacency.shape[0], dtype=np.float32, format="csr")
     degree = np.asarray(matrix.sum(axis=1)).ravel()
-    scale = sp.diags(np.where(degree > 0, np.maximum(degree, 1e-12) ** -0.5, 0).astype(np.float32))
+    scale = sp.diags((degree**-0.5).astype(np.float32))
     return (scale @ matrix @ scale).tocsr().astype(np.float32)
 
 
@@ -83,12 +50,6 @@ def restarted(operator: Any, rows: Floats, restarts: Sequence[float], steps: int
             if weight > 1e-6:
                 total += np.float32(weight) * power
     return sums
-
-
-def unit(rows: Floats) -> Floats:
-    """Rows of length one; zero rows stay zero."""
-    length = np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-    return (rows / np.maximum(length, 1e-12)).astype(np.float32)
 
 
 def standardised(columns: Any, present: npt.NDArray[np.bool_]) -> Floats:

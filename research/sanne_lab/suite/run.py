@@ -73,7 +73,6 @@ def fill(
 
 def jobs(graph: SuiteGraph, places: Sequence[str], measures: Sequence[str]) -> Iterator[Job]:
     """The fits that a system has on a graph."""
-    nearest = ("same", "siblings") if graph.groups is not None else ("same",)
     for place in places:
         for number in range(1 if place == "present" else TRIALS.get(graph.name, 2)):
             wanted: list[tuple[str, int]] = []
@@ -84,18 +83,14 @@ def jobs(graph: SuiteGraph, places: Sequence[str], measures: Sequence[str]) -> I
                     elif regime != "public":
                         wanted.append((regime, number))
             if "retrieval" in measures:
-                wanted += [(name, number) for name in nearest if place == "present" or not _no_sources(graph, name)]
+                known = graph.groups is not None and (place == "present" or graph.newcomers is None)
+                wanted += [("same", number), *([("siblings", number)] if known else [])]
             if "communities" in measures and place == "present" and graph.num_nodes < SMALL:
                 wanted.append(("communities", number))
             if wanted:
                 yield Job(place, number, tuple(wanted))
     if "links" in measures and graph.num_nodes < SMALL:
         yield Job("links", 0, (("links", 0),))
-
-
-def _no_sources(graph: SuiteGraph, measure: str) -> bool:
-    """Whether the siblings of the newcomers are not known."""
-    return measure == "siblings" and graph.newcomers is not None
 
 
 def missing(graph: SuiteGraph, name: str, job: Job, out: Path, final: bool) -> Job | None:

@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 from scipy.optimize import minimize
 
-from sanne_lab.suite.parts import Floats, Ints, unit, unit_sparse
+from sanne.vectors.normalise import unit
+from sanne_lab.suite.parts import Floats, Ints, unit_sparse
 from sanne_lab.suite.splits import Split
 
 _HALVINGS = 10

@@ -3,8 +3,8 @@
 `few`: 20 labels a class (the paper's splits where there are any, `public`: Planetoid's). `many`: 10%, the public
 masks, or half of the nodes, 6,000 at most.
 
-Settings are chosen by `choice`, which scores only nodes of a fixed pool; `split` is for the final run, which scores
-only nodes outside of it (`final`). The pool holds no test node of Planetoid's public split. It cannot avoid the test
+Settings are chosen by `choice` (newcomers: `newcomer_choice`), which scores only nodes of a fixed pool; `final` and
+`newcomer_final` are for the final run, which scores only nodes outside of it. The pool holds no test node of Planetoid's public split. It cannot avoid the test
 parts of the paper's splits and of the public masks, because ten of them cover nearly all nodes: the pool's nodes are
 left out of those test parts instead.
 """
@@ -17,6 +17,7 @@ import numpy.typing as npt
 from sanne_lab.suite.graphs import SuiteGraph
 from sanne_lab.suite.parts import Ints
 
+_PARTS = ("train", "val", "test")
 _FEW, _MOST = 20, 6000
 _TENTH = ("photo", "cs", "blogcatalog")
 _SCORED = 3000  # nodes of a part that are scored, at most: more only costs time
@@ -43,15 +44,12 @@ def regimes(graph: SuiteGraph) -> list[str]:
 def split(graph: SuiteGraph, regime: str, number: int) -> Split:
     """Split `number` of one regime; newcomers that are real are in no part of it."""
     if regime == "public":
-        return Split(regime, number, *(graph.masks[f"public_{part}"] for part in ("train", "val", "test")))
+        return Split(regime, number, *(graph.masks[f"public_{part}"] for part in _PARTS))
     if regime == "few" and "paper_train" in graph.masks:
         return Split(regime, number, *(_known(graph, graph.masks[f"paper_{p}"][number]) for p in _PARTS))
     if regime == "many" and "mask_train" in graph.masks:
         return Split(regime, number, *(np.flatnonzero(graph.masks[f"mask_{p}"][number]) for p in _PARTS))
     return _drawn(graph, regime, number)
-
-
-_PARTS = ("train", "val", "test")
 
 
 def pool(graph: SuiteGraph) -> npt.NDArray[np.bool_]:

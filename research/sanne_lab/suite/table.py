@@ -6,37 +6,34 @@ from pathlib import Path
 
 import numpy as np
 
-from sanne_lab.experiments.records import Record, read_records
+from sanne_lab.experiments.records import read_records
 from sanne_lab.suite import graphs, systems
 from sanne_lab.suite.run import table_name
 
 Row = tuple[str, str, str]  # graph, place, measure
+Means = dict[Row, dict[str, float]]
 LABELLED = ("few", "many", "public")  # measures that are accuracies
 OTHERS = ("same", "siblings", "links", "communities")
 _PLACES = ("present", "links", "newcomers")
 _RANKED = [name for group in ("closed", "rivals", "ours") for name in systems.GROUPS[group]]
 
 
-def means(out: Path, final: bool, names: Iterable[str] | None = None) -> dict[Row, dict[str, float]]:
+def means(out: Path, final: bool, names: Iterable[str] | None = None) -> Means:
     """Mean value by row and system, over the splits that all systems of a row have; NaN where one was left out.
 
     Records of the product with other settings than today's are not read.
     """
-    cells: dict[Row, dict[str, dict[int, Record]]] = defaultdict(lambda: defaultdict(dict))
+    cells: dict[Row, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
     for (graph, setting, system, _, number), record in read_records(out, table_name(final)).items():
         place, measure = setting.split()
         if (names is None or system in names) and record["settings"] == systems.digest(system):
-            cells[graph, place, measure][system][number] = record
+            value = record["value"]
+            cells[graph, place, measure][system][number] = float("nan") if value is None else value
     found = {}
     for row in sorted(cells, key=_order):
         shared = set.intersection(*(set(by_split) for by_split in cells[row].values()))
         if shared:
-            found[row] = {
-                system: float(
-                    np.mean([np.nan if by_split[i]["value"] is None else by_split[i]["value"] for i in shared])
-                )
-                for system, by_split in cells[row].items()
-            }
+            found[row] = {name: float(np.mean([of[i] for i in shared])) for name, of in cells[row].items()}
     return found
 
 
@@ -56,8 +53,7 @@ def best_of_four(values: dict[str, float]) -> float:
 
 def accuracy_table(out: Path, final: bool = False) -> str:
     """A row for each graph, place and number of labels; then mean rank, margin over the best of four, and rows."""
-    found = {row: v for row, v in means(out, final, _RANKED).items() if row[2] in LABELLED}
-    names = [name for name in _RANKED if any(name in values for values in found.values())]
+    found, names, lines = _ranked(out, final, LABELLED)
     ranks: dict[str, list[float]] = defaultdict(list)
     margins: dict[str, list[float]] = defaultdict(list)
     for values in found.values():
@@ -65,7 +61,6 @@ def accuracy_table(out: Path, final: bool = False) -> str:
             if not np.isnan(value):
                 ranks[name].append(rank(value, values.values()))
                 margins[name].append(value - best_of_four(values))
-    lines = _lines(names, {row: {n: _short(v) for n, v in values.items()} for row, values in found.items()})
     texts = {
         "**mean rank**": [f"{np.mean(ranks[name]):.2f}" for name in names],
         "over the best of four, mean": [f"{np.mean(margins[name]):+.2f}" for name in names],
@@ -77,9 +72,15 @@ def accuracy_table(out: Path, final: bool = False) -> str:
 
 def other_table(out: Path, final: bool = False) -> str:
     """Retrieval among the ten nearest, AUC of hidden links, NMI of communities, in percent."""
-    found = {row: v for row, v in means(out, final, _RANKED).items() if row[2] in OTHERS}
-    names = [name for name in _RANKED if any(name in values for values in found.values())]
-    return "\n".join(_lines(names, {row: {n: _short(v) for n, v in values.items()} for row, values in found.items()}))
+    return "\n".join(_ranked(out, final, OTHERS)[2])
+
+
+def _ranked(out: Path, final: bool, measures: Sequence[str]) -> tuple[Means, list[str], list[str]]:
+    """The rows of some measures, the systems that have a value in one of them, and the lines of their table."""
+    found = {row: values for row, values in means(out, final, _RANKED).items() if row[2] in measures}
+    names = [name for name in _RANKED if any(values.get(name, np.nan) >= 0 for values in found.values())]
+    cells = {row: {name: _short(value) for name, value in values.items()} for row, values in found.items()}
+    return found, names, _lines(names, cells)
 
 
 def changes(out: Path, base: str, others: Sequence[str], final: bool = False) -> str:

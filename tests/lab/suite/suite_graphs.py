@@ -21,3 +21,11 @@ def with_other_words(graph: SuiteGraph, first: int) -> SuiteGraph:
     other = graph.counts.tolil()
     other[first:] = 1 - graph.counts[first:].toarray()
     return SuiteGraph("other", graph.arcs, other.tocsr(), graph.labels)
+
+
+def numeric(nodes: int = 240) -> SuiteGraph:
+    """The planted graph with numeric columns instead of words."""
+    graph, stream = planted(nodes), np.random.default_rng(1)
+    columns = np.eye(3, dtype=np.float32)[graph.labels] @ stream.standard_normal((3, 12), np.float32)
+    columns += 0.5 * stream.standard_normal((nodes, 12), np.float32)
+    return SuiteGraph("planted-numeric", graph.arcs, columns, graph.labels)

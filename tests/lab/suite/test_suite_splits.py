@@ -45,3 +45,16 @@ def test_no_node_is_scored_for_a_choice_and_in_the_final_run(make) -> None:  # t
 
 def test_the_pool_has_no_public_test_node() -> None:
     assert not splits.pool(published())[400:].any()
+
+
+@pytest.mark.parametrize("make", [drawn, masked, published])
+def test_newcomers_are_hidden_from_training_and_scored_once(make) -> None:  # type: ignore[no-untyped-def]
+    tried = make()
+    choice, final = splits.newcomer_choice(tried, "many", 0), splits.newcomer_final(tried, "many", 0)
+    assert np.isin(choice.val, splits.hidden(tried, 0)).all()
+    assert np.isin(final.test, splits.hidden(tried, 0, last=True)).all()
+    assert min(len(choice.val), len(final.test)) > 20
+    for number in range(2):
+        assert not np.intersect1d(splits.newcomer_choice(tried, "many", number).val, final.test).size
+    for part in (choice.train, choice.val), (final.train, final.test), (final.val, final.test):
+        assert not np.intersect1d(*part).size
