@@ -4,9 +4,9 @@
 masks, or half of the nodes, 6,000 at most.
 
 Settings are chosen by `choice` (newcomers: `newcomer_choice`), which scores only nodes of a fixed pool; `final` and
-`newcomer_final` are for the final run, which scores only nodes outside of it. The pool holds no test node of Planetoid's public split. It cannot avoid the test
-parts of the paper's splits and of the public masks, because ten of them cover nearly all nodes: the pool's nodes are
-left out of those test parts instead.
+`newcomer_final` are for the final run, which scores only nodes outside of it. The pool holds no test node of
+Planetoid's public split. It cannot avoid the test parts of the paper's splits and of the public masks, because ten of
+them cover nearly all nodes: the pool's nodes are left out of those test parts instead.
 """
 
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """The suite's records: what is there is not run again, what is left out says so, and tables compare like with like."""
 
+import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +9,7 @@ import pytest
 import scipy.sparse as sp
 from suite_graphs import numeric, planted
 
+from sanne.cli import main
 from sanne.errors import InputError
 from sanne_lab.experiments.records import append_record, read_records
 from sanne_lab.suite import graphs, run, score, splits, systems, table
@@ -78,6 +81,25 @@ def test_a_changed_setting_is_compared_with_the_product_as_it_stands(tmp_path: P
     shown = table.changes(tmp_path, "sanne", [changed])
     assert "| planted present few | 59.0 | +3.00 |" in shown
     assert "| mean rank | 2.00 | -1.00 |" in shown
+
+
+def test_the_command_runs_what_is_missing_and_prints_what_a_setting_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def shown(*options: str) -> str:
+        command = ("sanne", "reproduce", "suite", "--graph", "planted", "--system", "own,sanne", "--out", str(tmp_path))
+        monkeypatch.setattr(sys, "argv", [*command, *options])
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert not end.value.code
+        return capsys.readouterr().out
+
+    changes = shown("--setting", "dim=16", "--setting", "hidden_splits=1")
+    assert "| row | sanne | sanne dim=16 hidden_splits=1 |" in changes
+    assert "| mean rank |" in changes
+    rows = {(row["place"], row["measure"]): row for row in json.loads(shown("--table", "--json"))["rows"]}
+    assert set(rows) == {("present", "few"), ("present", "many")}
+    assert rows["present", "many"]["sanne"] > 50  # by chance 33
 
 
 def test_names_that_are_unknown_are_refused_before_anything_runs(tmp_path: Path) -> None:
