@@ -90,9 +90,9 @@ def changes(out: Path, base: str, others: Sequence[str], final: bool = False) ->
     gains: dict[str, list[float]] = defaultdict(list)
     ranks: dict[str, list[float]] = defaultdict(list)
     for row, values in means(out, final, [*rivals, base, *others]).items():
-        if row[2] not in LABELLED or base not in values:
-            continue
         tried = {name: values[name] for name in (base, *others) if name in values}
+        if row[2] not in LABELLED or base not in tried or len(tried) == 1:
+            continue
         against = [values[name] for name in rivals if name in values]
         for name, value in tried.items():
             gains[name].append(value - values[base])
