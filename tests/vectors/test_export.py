@@ -204,7 +204,7 @@ def test_wrong_places_are_refused_and_nothing_is_left(
     assert [path.name for path in tmp_path.rglob("*")] == ["taken", "thesis.tex"]
 
 
-@pytest.mark.parametrize(("package", "target", "extra"), [("lancedb", "lancedb", "serve"), ("faiss", "faiss", "ann")])
+@pytest.mark.parametrize(("package", "target", "extra"), [("lancedb", "lancedb", "ann"), ("faiss", "faiss", "ann")])
 def test_a_missing_extra_is_named_before_anything_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, target: Any, extra: str
 ) -> None:
