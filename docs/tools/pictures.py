@@ -21,10 +21,11 @@ OUT = Path(__file__).parents[1] / "pictures"
 SEEN, HIDDEN, LINKS, FAINT = PALETTE[0], PALETTE[5], PALETTE[2], "#EEF1F4"
 WORDS = ["rye", "oven", "yeast", "crust", "flour", "loaf"]
 PARTS = [
-    ("predictions from\neverything at once", HIDDEN, 3),
-    ("predictions from\neach part, added up", HIDDEN, 3),
-    ("own words", SEEN, 2),
+    ("predictions from\neverything at once", HIDDEN, 2.7),
+    ("predictions from\neach part, added up", HIDDEN, 2.7),
+    ("own words", SEEN, 1.5),
     ("own words, rare\nones too", SEEN, 2),
+    ("neighbours' words", SEEN, 1.5),
     ("words smoothed\nover the graph", SEEN, 3),
     ("degree", LINKS, 1),
 ]
