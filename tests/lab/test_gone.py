@@ -66,8 +66,8 @@ def test_the_stored_records_are_shown_under_their_own_names(only_gone: Path) -> 
     text = page.read_text("utf-8")
     assert "No results yet." not in text
     assert "sanne-" not in text
-    for table, recipe in (("figure2", "best"), ("figure3", "fast"), ("spread", "best")):
-        assert f"SANNE 0.1 {recipe}, no longer in the code" in (only_gone / f"{table}.svg").read_text("utf-8")
+    for picture, recipe in (("figure2", "best"), ("figure3-0.1-fast", "fast"), ("spread", "best")):
+        assert f"SANNE 0.1 {recipe}, no longer in the code" in (only_gone / f"{picture}.svg").read_text("utf-8")
 
 
 def changed(record: dict[str, Any], **objective: Any) -> dict[str, Any]:

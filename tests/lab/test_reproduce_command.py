@@ -51,8 +51,9 @@ def test_one_system_that_breaks_leaves_the_others_and_a_bad_exit_code(
         (("table2", "--model", "nope"), "unknown system 'nope'"),
         (("table2", "--set", "nonsense=3"), "unknown setting 'nonsense'"),
         (("table1", "--dataset", "karate"), "choose from cora, citeseer, pubmed"),
-        (("table3", "--recipe", "nope"), "sanne-nope"),
-        (("figure3", "--parameter", "Q"), "choose from K, H, T"),
+        (("table2", "--model", "sanne-paper", "--dataset", "karate"), "choose from cora, citeseer, pubmed"),
+        (("table3", "--dataset", "karate"), "choose from cora, citeseer, pubmed"),
+        (("figure3", "--setting", "sideways"), "choose from transductive, inductive"),
         (("report", "--page", "nowhere.md"), "no such page"),
     ],
 )

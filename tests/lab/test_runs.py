@@ -1,6 +1,5 @@
 """Runs over splits: what is kept, what is chosen, how time is shared, and that stopping costs little."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,8 +7,6 @@ from typing import Any
 import pytest
 from fakes import Clock, Fake, kept_in, small_cora
 
-from planted import tiny_config
-from sanne.config import RECIPES
 from sanne.evaluate.splits import Splits
 from sanne_lab.experiments import systems
 from sanne_lab.experiments.cells import Cell
@@ -21,8 +18,8 @@ __all__ = ["small_cora"]
 MANY = [(0.5, 0.5)] * 5
 
 
-def cell(system: str, setting: Any = "transductive", **options: Any) -> Cell:
-    return split_cell("table2", system, system, "cora", setting, validation_only=False, **options)
+def cell(system: str, setting: Any = "transductive", *, splits: int = 10, **options: Any) -> Cell:
+    return replace(split_cell("table2", system, system, "cora", setting, **options), numbers=tuple(range(splits)))
 
 
 def result(out: Path, system: str, setting: str = "transductive", number: int = 0) -> dict[str, Any]:
@@ -141,31 +138,6 @@ def test_the_news_count_pieces_and_guess_the_time_left(small_cora: Splits, tmp_p
     assert [(news.done, news.total) for news in heard[::2]] == [(number, 10) for number in range(10)]
     assert heard[0].seconds_left is None
     assert [news.seconds_left for news in heard[1::2]] == [60.0 * left for left in range(9, -1, -1)]
-
-
-def test_recipes_that_are_equal_are_fitted_once(
-    small_cora: Splits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tiny = tiny_config()
-    monkeypatch.setitem(RECIPES, "fast", tiny)
-    monkeypatch.setitem(RECIPES, "best", tiny)
-    fill([cell("sanne-fast")], tmp_path, Plan())
-    monkeypatch.setattr(systems, "fit_model", lambda *arguments, **options: pytest.fail("trained again"))
-    assert not fill([cell("sanne-best")], tmp_path, Plan())
-    fast, best = result(tmp_path, "sanne-fast"), result(tmp_path, "sanne-best")
-    assert (best["system"], best["same_run_as"]) == ("sanne-best", "sanne-fast")
-    assert best["parts"] == fast["parts"]
-
-
-def test_the_papers_grid_has_its_recipe_first_and_216_points() -> None:
-    grid = [system.settings() for system in systems.make_grid("sanne-paper")]
-    assert len(grid) == 216
-    first = RECIPES["paper"].to_dict()
-    assert grid[0]["walks"] == first["walks"]
-    assert grid[0]["model"] == first["model"]
-    assert len({json.dumps(settings) for settings in grid}) == 216
-    assert len(systems.make_grid("sanne-paper", {"num_walks": 16})) == 54
-    assert len(systems.make_grid("sanne-best")) == 1
 
 
 def test_without_attributes_skip_gram_draws_the_walks_of_its_papers() -> None:

@@ -151,6 +151,6 @@ def test_sanne_that_is_trained_offers_every_epoch(cora: Graph) -> None:
 def test_sanne_goes_through_both_settings(cora: Graph) -> None:
     system = make_system("sanne-fast", TINY)
     for setting in ("transductive", "inductive"):
-        cell = split_cell("table2", "sanne-fast", "sanne-fast", "cora", setting, validation_only=False)
+        cell = split_cell("table2", "sanne-fast", "sanne-fast", "cora", setting)
         (result,) = measure_splits(system, cell, [2])
         assert result.parts["split"]["test"] > 40

@@ -18,23 +18,33 @@ from sanne_lab.cli.progress import Display
 if TYPE_CHECKING:
     from sanne_lab.experiments.cells import Cell
     from sanne_lab.experiments.pool import Plan
+    from sanne_lab.paper.grid import Cell as PaperCell
 
 reproduce_app = typer.Typer(help="Run the paper's tables and figures again, and ours.", no_args_is_help=True)
 
 Datasets = Annotated[str | None, typer.Option("--dataset", help="cora, citeseer, pubmed, or several, by commas.")]
 Settings = Annotated[str | None, typer.Option("--setting", help="transductive, inductive, or both by default.")]
 Recipe = Annotated[str, typer.Option(help="The recipe of sanne: best, fast or paper.")]
-WalkRecipe = Annotated[str, typer.Option(help="A recipe that is trained on walks.")]
 FeaturesFrom = Annotated[
-    Literal["present", "all"],
-    typer.Option(help="inductive: fit the feature map on present nodes, or on all texts as the paper did."),
+    Literal["present", "all"] | None,
+    typer.Option(
+        help="inductive: fit the feature map on present nodes, or on all texts as the paper did. "
+        "Default: present; for sanne-paper all."
+    ),
 ]
 Budget = Annotated[
     float | None,
     typer.Option(
         metavar="MINUTES",
-        help="Time for the whole call, shared evenly: a grid is tried as far as it allows. Default: first candidates.",
+        help="Time for the whole call, shared evenly: a grid is tried as far as it allows. Default: first candidates. "
+        "For sanne-paper it is in hours, and without it nothing is trained.",
         min=0,
+    ),
+]
+Hours = Annotated[
+    float,
+    typer.Option(
+        "--budget", metavar="HOURS", min=0, help="Time for the search over the paper's grid, which goes on from before."
     ),
 ]
 Jobs = Annotated[int, typer.Option(help="Processes, with one thread each.", min=1)]
@@ -56,24 +66,33 @@ def table2(
     recipe: Recipe = DEFAULT_RECIPE,
     budget: Budget = None,
     jobs: Jobs = 1,
-    features_from: FeaturesFrom = "present",
+    features_from: FeaturesFrom = None,
     out: Out = RESULTS,
     seed: Seed = 0,
     settings: Sets = None,
     as_json: Json = False,
 ) -> None:
-    """Test accuracy over ten splits, settings chosen on validation, compared with SANNE and with the paper."""
+    """Test accuracy over ten splits, settings chosen on validation, compared with SANNE and with the paper.
+
+    sanne-paper is the paper's model by its own protocol, searched over its grid: a budget of 2 is two hours, and of 0
+    prints what has been found.
+    """
     from sanne_lab.experiments import table2 as table
 
+    systems, columns = table.chosen_systems(model, recipe), _columns(dataset, setting)
     cells = table.make_cells(
-        table.chosen_systems(model, recipe),
-        *_columns(dataset, setting),
+        [system for system in systems if system != table.PAPER],
+        *columns,
         seed=seed,
-        features_from=features_from,
+        features_from=features_from or "present",
         changes=parse_settings(settings),
     )
+    others = []
+    if table.PAPER in systems:
+        _search(table.searched_cells(*columns, features_from or "all"), out, budget or 0, jobs)
+        others = table.searched_rows(*columns, out)[0]
     with _running(out, jobs, budget) as plan:
-        found, errors = table.run_rows(cells, out, plan)
+        found, errors = table.run_rows(cells, out, plan, others)
     _show(table, found, table.load(out), out, as_json, errors, _as_dicts)
 
 
@@ -90,21 +109,17 @@ def table1(dataset: Datasets = None, out: Out = RESULTS, as_json: Json = False) 
 def table3(
     dataset: Datasets = None,
     setting: Settings = None,
-    recipe: WalkRecipe = "paper",
-    budget: Budget = None,
+    budget: Hours = 0,
     jobs: Jobs = 1,
     out: Out = RESULTS,
-    seed: Seed = 0,
-    settings: Sets = None,
     as_json: Json = False,
 ) -> None:
-    """SANNE without self-attention, and without the feed-forward layer, on validation accuracy."""
+    """The paper's model without self-attention, and without the feed-forward layer, on validation accuracy."""
     from sanne_lab.experiments import table3 as table
 
     columns = _columns(dataset, setting)
-    cells = table.make_cells(recipe, *columns, seed=seed, changes=parse_settings(settings))
-    errors = _fill(cells, out, jobs, budget)
-    _show(table, table.ablations(recipe, out, *columns), table.load(out), out, as_json, errors, _as_dicts)
+    _search(table.make_cells(*columns), out, budget, jobs)
+    _show(table, table.ablations("paper", out, *columns), table.load(out), out, as_json, [], _as_dicts)
 
 
 @reproduce_app.command()
@@ -134,35 +149,20 @@ def figure2(
 def figure3(
     dataset: Datasets = None,
     setting: Settings = None,
-    recipe: WalkRecipe = "paper",
-    parameter: Annotated[str, typer.Option(help="K (layers), H (heads), T (walks), by commas.")] = "K,H,T",
-    splits: Annotated[int, typer.Option(help="inductive: only so many splits, from the first.", min=1, max=10)] = 10,
-    budget: Budget = None,
+    budget: Hours = 0,
     jobs: Jobs = 1,
     out: Out = RESULTS,
-    seed: Seed = 0,
-    settings: Sets = None,
     as_json: Json = False,
 ) -> None:
-    """The effect of layers, heads and walks on validation accuracy, as bars with deviations."""
+    """The effect of layers, heads and walks of the paper's model on validation accuracy, as bars with deviations."""
     from sanne.draw.plot import matplotlib_figure
     from sanne_lab.experiments import figure3 as figure
+    from sanne_lab.experiments.table2 import searched_cells
 
     matplotlib_figure()  # a missing package is reported before anything is trained
-    cells = figure.make_cells(
-        recipe,
-        *_columns(dataset, setting),
-        parameter.split(","),
-        splits=splits,
-        seed=seed,
-        changes=parse_settings(settings),
-    )
-    errors = _fill(cells, out, jobs, budget)
-    found = figure.load(cells, out)
-    if found:
-        _show_paths(figure.draw(recipe, found, out), as_json)
-    if errors:
-        raise errors[0]
+    _search(searched_cells(*_columns(dataset, setting), "all"), out, budget, jobs)
+    if found := figure.load("paper", out):
+        _show_paths(figure.draw("paper", found, out), as_json)
 
 
 _TASKS = {  # modules of sanne_lab.experiments, and the help of their commands
@@ -304,6 +304,14 @@ def _fill(
     some = [replace(cell, numbers=cell.numbers[:count]) for cell in cells]
     with _running(out, jobs, budget) as plan:
         return fill(some, out, plan)
+
+
+def _search(cells: "Sequence[PaperCell]", out: Path, hours: float, jobs: int) -> None:
+    """Search the paper's grid for so many hours; what there is stays in OUT/paper."""
+    from sanne_lab.paper.search import search
+
+    if hours > 0:
+        search(cells, out / "paper", out / "paper" / "cache", hours=hours, jobs=jobs)
 
 
 def _columns(dataset: str | None, setting: str | None) -> tuple[Sequence[str], Sequence[str]]:

@@ -19,8 +19,6 @@ Clock = Callable[[], float]
 # Scores by part; a part is what a candidate is chosen for on its own, by `val`. None: nothing to choose by.
 Parts = dict[str, dict[str, Any]]
 
-_SHARED = ("table2", "table3", "figure3")  # tables whose cells may be the same runs under other names
-
 
 @dataclass(frozen=True)
 class Measured:
@@ -45,7 +43,6 @@ class Cell:
     # of the paper's protocol, where numbers are splits
     seed: int | None = None
     features_from: FeaturesFrom | None = None
-    validation_only: bool = False  # no test figure is kept
 
     def __str__(self) -> str:
         return ", ".join(filter(None, (self.label, self.dataset, self.setting)))
@@ -111,8 +108,6 @@ class Piece:
         cell = self.cell
         systems = cell.grid(progress)
         only_one = share is None or len(systems) == 1
-        if self.tried == 0 and only_one and self._take_twins(out, plain(systems[0].settings())):
-            return
         stored = read_records(out, cell.table) if self.tried else {}
         kept = {number: stored.get(cell.key(number), {"candidates": [], "parts": {}}) for number in self.numbers}
         started, longest = clock(), 0.0
@@ -126,19 +121,6 @@ class Piece:
             longest = max(longest, clock() - before)
             if only_one or not all(map(_can_choose, kept.values())) or clock() - started + longest > (share or 0):
                 return
-
-    def _take_twins(self, out: Path, settings: dict[str, Any]) -> bool:
-        """Use runs of the very same settings under another name; True if there was one for every number."""
-        twins = [_twin(out, self.cell, number, settings) for number in self.numbers]
-        found = [record for record in twins if record is not None]
-        if len(found) < len(twins):
-            return False
-        for number, record in zip(self.numbers, found, strict=True):
-            head = _head(self.cell, number)
-            facts = {"tried": 1, "grid": self.candidates, "same_run_as": record["system"]}
-            parts = {name: _without_test(part, self.cell) for name, part in record["parts"].items()}
-            append_record(out, self.cell.table, head | {**record, **head, **facts, "parts": parts})
-        return True
 
 
 def missing_pieces(cell: Cell, out: Path, search: bool) -> list[Piece]:
@@ -206,23 +188,6 @@ def _is_of(record: Record, facts: dict[str, Any], grid: Sequence[dict[str, Any]]
         return False
     kept = [candidate["settings"] for candidate in record["candidates"]]
     return all(any(_as_today(one, settings) == settings for settings in grid) for one in kept)
-
-
-def _twin(out: Path, cell: Cell, number: int, settings: dict[str, Any]) -> Record | None:
-    """The record of a SANNE run under another name that has the very same settings, if there is one."""
-    if cell.table not in _SHARED or not cell.system.startswith("sanne-"):
-        return None
-    facts = {"dataset": cell.dataset, "setting": cell.setting, "number": number, **cell.facts()}
-    for table in _SHARED:
-        for record in read_records(out, table).values():
-            has_all = cell.validation_only or all("test" in part for part in record["parts"].values())
-            if has_all and record["system"].startswith("sanne-") and _is_of(record, facts, [settings]):
-                return record
-    return None
-
-
-def _without_test(part: dict[str, Any], cell: Cell) -> dict[str, Any]:
-    return {name: value for name, value in part.items() if name != "test" or not cell.validation_only}
 
 
 def _as_today(kept: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:

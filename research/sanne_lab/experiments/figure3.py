@@ -1,22 +1,20 @@
 """Figure 3: the effect of the number of layers, heads and walks on validation accuracy, as bars with deviations."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from sanne.config import RECIPES
 from sanne.draw.plot import INK, PALETTE, PAPER, SOFT_INK, matplotlib_figure
-from sanne.errors import InputError
-from sanne_lab.experiments.cells import Cell
-from sanne_lab.experiments.data import DATASETS, NUM_SPLITS, SETTINGS
+from sanne_lab.experiments.data import DATASETS, SETTINGS
 from sanne_lab.experiments.gone import shown
 from sanne_lab.experiments.paper_figures import FIGURE3
 from sanne_lab.experiments.pictures import save_picture
-from sanne_lab.experiments.protocol import split_cell
-from sanne_lab.experiments.systems import require_walks
-from sanne_lab.experiments.validation import Validation, splits_text, validated
+from sanne_lab.experiments.validation import Validation, of_files, of_search, splits_text
+from sanne_lab.paper.grid import Cell
+from sanne_lab.paper.records import read
+from sanne_lab.paper.rows import by_value
 
 # The paper's symbols, what they are called here, and its values.
 AXES: dict[str, tuple[str, str, tuple[int, ...]]] = {
@@ -26,53 +24,28 @@ AXES: dict[str, tuple[str, str, tuple[int, ...]]] = {
 }
 
 
-def make_cells(
-    recipe: str,
-    datasets: Sequence[str] = DATASETS,
-    settings: Sequence[str] = SETTINGS,
-    symbols: Sequence[str] = tuple(AXES),
-    *,
-    splits: int = NUM_SPLITS,
-    seed: int = 0,
-    changes: dict[str, Any] | None = None,
-) -> list[Cell]:
-    """A cell for every dataset, setting and value; what else the grid holds is tuned as far as a budget allows.
-
-    The recipe is one that is trained on walks. `splits` limits those of the inductive setting; in the other one
-    training serves them all.
-    """
-    unknown = sorted(set(symbols) - set(AXES))
-    if unknown:
-        raise InputError(f"figure 3 has no parameter {unknown[0]!r}: choose from {', '.join(AXES)}")
-    require_walks(recipe)
-    return [
-        split_cell(
-            "figure3", f"sanne-{recipe}-{symbol}{value}", f"sanne-{recipe}", dataset, setting, seed=seed,
-            settings=_changed(recipe, changes or {}, symbol, value),
-            splits=splits if setting == "inductive" else NUM_SPLITS,
-        )
-        for dataset in datasets
-        for setting in settings
-        for symbol in symbols
-        for value in AXES[symbol][2]
-    ]  # fmt: skip
+def load(recipe: str, out: Path) -> list[Validation]:
+    """What is known of a recipe, `paper` or one that is gone, where each setting is held at each of its values."""
+    return [one for dataset in DATASETS for setting in SETTINGS for one in _column(recipe, dataset, setting, out)]
 
 
-def _changed(recipe: str, changes: dict[str, Any], symbol: str, value: int) -> dict[str, Any]:
-    """The settings of a point. Where steps are counted instead of walks, T walks a node are all of its training."""
-    changed = changes | {AXES[symbol][0]: value}
-    if symbol == "T" and recipe in RECIPES and RECIPES[recipe].replace(**changes).train.steps_per_epoch:
-        changed |= {"epochs": 1, "steps_per_epoch": 0}
-    return changed
-
-
-def load(cells: Sequence[Cell], out: Path) -> list[Validation]:
-    """What the files hold about cells."""
-    return [one for cell in cells if (one := validated(cell, out)) is not None]
+def _column(recipe: str, dataset: str, setting: str, out: Path) -> Iterator[Validation]:
+    cell = Cell(dataset, setting)  # type: ignore[arg-type]  # checked there
+    epochs = read(out / "paper", cell) if recipe == "paper" else []
+    for symbol, (axis, _, values) in AXES.items():
+        held = by_value(cell, epochs, axis)
+        for value in values:
+            label = f"sanne-{recipe}-{symbol}{value}"
+            if recipe != "paper":
+                one = of_files(label, "figure3", dataset, setting, out)
+            else:
+                one = of_search(label, held[value]) if value in held else None
+            if one is not None:
+                yield one
 
 
 def draw(recipe: str, found: Sequence[Validation], out: Path) -> list[Path]:
-    """Draw figure3.png and figure3.svg: a panel for each hyper-parameter and setting."""
+    """Draw figure3-RECIPE.png and .svg: a panel for each hyper-parameter and setting."""
     points: _Points = {(one.setting, one.dataset, one.label.removeprefix(f"sanne-{recipe}-")): one for one in found}
     settings = [setting for setting in SETTINGS if any(one.setting == setting for one in found)]
     symbols = [symbol for symbol in AXES if any(key[2].startswith(symbol) for key in points)]
@@ -88,7 +61,7 @@ def draw(recipe: str, found: Sequence[Validation], out: Path) -> list[Path]:
     figure.subplots_adjust(
         left=0.5 / width, right=0.985, top=1 - 1.35 / height, bottom=0.75 / height, hspace=0.3, wspace=0.12
     )
-    return save_picture(figure, out, "figure3")
+    return save_picture(figure, out, f"figure3-{recipe}")
 
 
 _Points = dict[tuple[str, str, str], Validation]  # by setting, dataset, and symbol with value

@@ -126,18 +126,16 @@ def split_cell(
     settings: dict[str, Any] | None = None,
     seed: int = 0,
     features_from: FeaturesFrom = "present",
-    splits: int = NUM_SPLITS,
-    validation_only: bool = True,
 ) -> Cell:
-    """A system on the first `splits` splits of a dataset."""
+    """A system on the splits of a dataset."""
     if dataset not in DATASETS:
         raise InputError(f"{table} has no dataset {dataset!r}: choose from {', '.join(DATASETS)}")
     if setting not in SETTINGS:
         raise InputError(f"unknown setting {setting!r}: choose transductive or inductive")
     features_used: FeaturesFrom = features_from if setting == "inductive" else "all"
     return Cell(
-        table, label, system, dataset, measure_splits, tuple(range(splits)), setting, settings or {}, seed,
-        features_used, validation_only,
+        table, label, system, dataset, measure_splits, tuple(range(NUM_SPLITS)), setting, settings or {}, seed,
+        features_used,
     )  # fmt: skip
 
 
@@ -153,12 +151,11 @@ def measure_splits(system: System | Classifier, cell: Cell, numbers: Sequence[in
         pairs = [(best[number], seconds) for number in numbers]
     else:
         pairs = [inductive(system, graph, splits, number, seed, features_from) for number in numbers]
-    return [Measured(seconds, {"split": _scores(best, cell)}) for best, seconds in pairs]
+    return [Measured(seconds, {"split": _scores(best)}) for best, seconds in pairs]
 
 
-def _scores(best: Best, cell: Cell) -> dict[str, Any]:
-    test = {} if cell.validation_only else {"test": best.test}
-    return {"val": best.val, **test, "epoch": best.epoch, "C": best.C}
+def _scores(best: Best) -> dict[str, Any]:
+    return {"val": best.val, "test": best.test, "epoch": best.epoch, "C": best.C}
 
 
 def _accuracy(found: IntArray, classes: IntArray) -> float:

@@ -15,13 +15,13 @@ from sanne_lab.experiments import (
     figure3,
     links,
     neighbours,
+    paper_protocol,
     spread,
     table1,
     table2,
     table3,
 )
-from sanne_lab.experiments.gone import GONE_RECIPES
-from sanne_lab.experiments.systems import walk_recipes
+from sanne_lab.experiments.gone import GONE_RECIPES, shown
 from sanne_lab.experiments.table_formats import markdown
 
 NOTHING = "No results yet.\n"
@@ -35,9 +35,10 @@ def write_report(page: Path, out: Path, recipe: str = DEFAULT_RECIPE) -> list[st
     sections: dict[str, Callable[[], str]] = {
         "table1": lambda: _table(table1, table1.load(out)),
         "table2": lambda: _table2(out),
+        "paper": lambda: _paper(out, page.parent),
         "table3": lambda: _table(table3, table3.load(out)),
         "figure2": lambda: _figure2(out, recipe, page.parent),
-        "figure3": lambda: _figure3(out, recipe, page.parent),
+        "figure3": lambda: _figure3(out, page.parent),
         "links": lambda: _table(links, links.load(out)),
         "communities": lambda: _table(communities, communities.load(out)),
         "blogcatalog": lambda: _table(blogcatalog, blogcatalog.load(out)),
@@ -74,6 +75,14 @@ def _table2(out: Path) -> str:
     return markdown(accuracies, [*table2.notes(rows), *notes]) if rows else NOTHING
 
 
+def _paper(out: Path, folder: Path) -> str:
+    if not (found := paper_protocol.load(out)):
+        return NOTHING
+    paper_protocol.draw(out, folder)
+    picture = "![Validation accuracy over epochs of every candidate](paper.png)"
+    return f"{_table(paper_protocol, found)}\n{picture}\n"
+
+
 def _figure2(out: Path, recipe: str, folder: Path) -> str:
     for name in _in_turn(recipe, [*RECIPES, *GONE_RECIPES]):
         if maps := figure2.load(figure2.make_cells(name), out):
@@ -82,12 +91,14 @@ def _figure2(out: Path, recipe: str, folder: Path) -> str:
     return NOTHING
 
 
-def _figure3(out: Path, recipe: str, folder: Path) -> str:
-    for name in _in_turn(recipe, walk_recipes()):
-        if found := figure3.load(figure3.make_cells(name), out):
+def _figure3(out: Path, folder: Path) -> str:
+    pictures = []
+    for name in ("paper", *GONE_RECIPES):
+        if found := figure3.load(name, out):
             figure3.draw(name, found, folder)
-            return "![Validation accuracy by number of layers, heads and walks](figure3.png)\n"
-    return NOTHING
+            words = f"Validation accuracy by number of layers, heads and walks: {shown(f'sanne-{name}')}"
+            pictures.append(f"![{words}](figure3-{name}.png)\n")
+    return "\n".join(pictures) or NOTHING
 
 
 def _spread(out: Path, recipe: str, folder: Path) -> str:

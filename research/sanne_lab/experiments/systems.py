@@ -1,12 +1,11 @@
 """The systems that can be put in a table, by name."""
 
 from collections.abc import Callable, Sequence
-from itertools import product
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 
-from sanne.config import RECIPES, Config, recipe_config
+from sanne.config import RECIPES, Config
 from sanne.errors import InputError
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.infer.embed import embed, embed_present
@@ -34,7 +33,7 @@ from sanne_lab.baselines.sdne import SDNE
 from sanne_lab.baselines.skip_gram import SkipGram
 from sanne_lab.baselines.smoothed import Smoothed
 from sanne_lab.baselines.walk_mean import WalkMean
-from sanne_lab.experiments.gone import GONE_RECIPES, is_gone
+from sanne_lab.experiments.gone import is_gone
 
 
 class _Baseline(Protocol):
@@ -72,15 +71,6 @@ _WITHOUT_ATTRIBUTES: dict[str, list[System]] = {
     "node2vec": [Node2Vec(SkipGram(p=0.25, q=0.25, num_walks=80))],
 }
 
-# The paper's grid: 216 points, the recipe's own value first on every axis. One rate serves encoder and table.
-PAPER_GRID: dict[str, tuple[Any, ...]] = {
-    "learning_rate": (1e-4, 5e-5, 1e-5),
-    "ff_dim": (1024, 2048),
-    "num_heads": (8, 4, 16),
-    "num_layers": (2, 4, 8),
-    "num_walks": (128, 16, 32, 64),
-}
-
 
 class SanneSystem:
     """SANNE under a recipe.
@@ -93,17 +83,6 @@ class SanneSystem:
         self.name = f"sanne-{recipe}"
         self._config = config
         self._progress = progress
-
-    @classmethod
-    def grid(cls, recipe: str, settings: dict[str, Any], *, progress: bool | None = None) -> list[Self]:
-        """The recipe, changed by `settings`; for `paper` also the other points of its grid, the nearest first."""
-        config = recipe_config(recipe).replace(**settings)
-        axes = {name: values for name, values in PAPER_GRID.items() if name not in settings}
-        if recipe != "paper" or not axes:
-            return [cls(recipe, config, progress=progress)]
-        firsts = [values[0] for values in axes.values()]
-        points = sorted(product(*axes.values()), key=lambda point: sum(map(_differ, point, firsts)))
-        return [cls(recipe, _at(config, dict(zip(axes, point, strict=True))), progress=progress) for point in points]
 
     def settings(self) -> dict[str, Any]:
         """All settings, by group; threads and device do not belong to them."""
@@ -153,28 +132,6 @@ def is_trained(config: Config) -> bool:
     return model_kind(config) is not HiddenModel
 
 
-def walk_recipes() -> list[str]:
-    """Recipes that are or were trained on walks, those that are gone last."""
-    return [*(name for name, config in RECIPES.items() if is_trained(config)), *GONE_RECIPES]
-
-
-def require_walks(recipe: str) -> None:
-    """Refuse a recipe in closed form, for studies of the transformer of walks."""
-    if recipe in RECIPES and not is_trained(RECIPES[recipe]):
-        trained = ", ".join(name for name in walk_recipes() if name in RECIPES)
-        raise InputError(f"recipe {recipe!r} is in closed form, without layers, heads or walks: choose {trained}")
-
-
-def _differ(one: Any, other: Any) -> bool:
-    return bool(one != other)
-
-
-def _at(config: Config, point: dict[str, Any]) -> Config:
-    if "learning_rate" in point:
-        point = {**point, "table_learning_rate": point["learning_rate"]}
-    return config.replace(**point)
-
-
 def system_names() -> list[str]:
     """Every name that `make_grid` knows."""
     return [*(f"sanne-{recipe}" for recipe in RECIPES), *_BASELINES]
@@ -195,7 +152,7 @@ def make_grid(
     recipe = name.removeprefix("sanne-")
     if not name.startswith("sanne-") or recipe not in RECIPES:
         raise InputError(f"unknown system {name!r}: choose from {', '.join(system_names())}")
-    return SanneSystem.grid(recipe, settings or {}, progress=progress)
+    return [SanneSystem(recipe, RECIPES[recipe].replace(**(settings or {})), progress=progress)]
 
 
 def make_system(

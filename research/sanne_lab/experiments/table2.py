@@ -18,8 +18,12 @@ from sanne_lab.experiments.significance import paired_t_test
 from sanne_lab.experiments.summaries import sources_text, splits_source, tried_text
 from sanne_lab.experiments.systems import make_grid, system_names
 from sanne_lab.experiments.table_formats import Block, Figure, Value
+from sanne_lab.paper.grid import Cell as PaperCell
+from sanne_lab.paper.rows import CellRecord
+from sanne_lab.paper.rows import rows as searched
 
 NAME = "table2"
+PAPER = "sanne-paper"  # searched over the paper's grid; its records are in a folder of their own
 # The paper's order; then the systems that it names, then ours.
 ORDER = (
     "deepwalk", "deepwalk-bow", "doc2vec", "ep-b", "sanne-paper", "sanne-fast", "sanne-best",
@@ -99,7 +103,7 @@ def make_cells(
     return [
         split_cell(
             NAME, system, system, dataset, setting,
-            settings=changes, seed=seed, features_from=features_from, validation_only=False,
+            settings=changes, seed=seed, features_from=features_from,
         )
         for dataset in datasets
         for setting in settings
@@ -107,12 +111,67 @@ def make_cells(
     ]  # fmt: skip
 
 
-def run_rows(cells: Sequence[Cell], out: Path, plan: Plan) -> tuple[list[Row], list[Exception]]:
-    """Run what is missing; the rows that are complete, and the errors of those that are not."""
+def searched_rows(datasets: Sequence[str], settings: Sequence[str], out: Path) -> tuple[list[Row], list[str]]:
+    """SANNE by the paper's own protocol, as far as the search over its grid has come: complete rows, and other names.
+
+    For newcomers there are two: Doc2Vec has seen all texts, as the paper's had, or only those of present nodes.
+    """
+    complete, incomplete = [], []
+    for cell in searched_cells(datasets, settings, "all") + searched_cells(datasets, ["inductive"], "present"):
+        if cell.setting not in settings:
+            continue
+        record = searched(cell, out / "paper")
+        if record.mean is not None:
+            complete.append(_searched_row(record))
+        elif record.splits:
+            incomplete.append(f"{PAPER}, {cell}")
+    return complete, incomplete
+
+
+def searched_cells(datasets: Sequence[str], settings: Sequence[str], texts: FeaturesFrom) -> list[PaperCell]:
+    """The cells of the search over the paper's grid."""
+    return [
+        PaperCell(dataset, setting, texts="all" if setting == "transductive" else texts)  # type: ignore[arg-type]
+        for dataset in datasets
+        for setting in settings
+    ]
+
+
+def _searched_row(record: CellRecord) -> Row:
+    assert record.mean is not None
+    assert record.std is not None
+    assert record.validation is not None
+    return Row(
+        model="sanne",
+        dataset=record.dataset,
+        setting=record.setting,
+        recipe="paper",
+        mean=record.mean,
+        std=record.std,
+        splits=[split.test for split in record.splits],
+        validation=record.validation,
+        train_seconds=round(3600 * record.hours / record.trainings, 2),
+        trainings=record.trainings,
+        tried=record.tried,
+        tried_most=record.tried_most,
+        grid=record.grid,
+        splits_source="paper",
+        features_from=record.texts,
+        seed=0,
+        paper=record.paper,
+        paper_std=record.paper_std,
+    )
+
+
+def run_rows(
+    cells: Sequence[Cell], out: Path, plan: Plan, others: Sequence[Row] = ()
+) -> tuple[list[Row], list[Exception]]:
+    """Run what is missing; the rows that are complete, `others` among them, and the errors of those that are not."""
     errors = fill(cells, out, plan)
     stored = read_records(out, NAME)
     found = [[stored[key] for number in cell.numbers if (key := cell.key(number)) in stored] for cell in cells]
-    return compared([summarise(records) for records in found if len(records) == NUM_SPLITS]), errors
+    rows = [*(summarise(records) for records in found if len(records) == NUM_SPLITS), *others]
+    return compared(sorted(rows, key=_row_place)), errors
 
 
 def load(out: Path) -> list[Row]:
@@ -122,7 +181,7 @@ def load(out: Path) -> list[Row]:
 
 def stored_rows(out: Path) -> tuple[list[Row], list[str]]:
     """Every complete row of a folder, and the names of those that are not complete."""
-    complete, incomplete = [], []
+    complete, incomplete = searched_rows(DATASETS, SETTINGS, out)
     for dataset in DATASETS:
         for setting in SETTINGS:
             for records in systems_in(out, NAME, [dataset], ORDER, setting):
@@ -130,7 +189,7 @@ def stored_rows(out: Path) -> tuple[list[Row], list[str]]:
                     complete.append(summarise(records))
                 else:
                     incomplete.append(f"{records[0]['system']}, {dataset}, {setting}")
-    return compared(complete), incomplete
+    return compared(sorted(complete, key=_row_place)), incomplete
 
 
 def summarise(records: Sequence[Record]) -> Row:
@@ -266,6 +325,12 @@ def _column(row: Row) -> tuple[str, str, str]:
 
 def _has(rows: Sequence[Row], setting: str) -> bool:
     return any(row.setting == setting for row in rows)
+
+
+def _row_place(row: Row) -> tuple[int, int, int, bool]:
+    """Where a row stands among all."""
+    column = DATASETS.index(row.dataset), SETTINGS.index(row.setting)
+    return *column, _place(row.system), row.features_from == "all"
 
 
 def _place(name: str) -> int:

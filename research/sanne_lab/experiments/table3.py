@@ -5,23 +5,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sanne_lab.experiments.cells import Cell
 from sanne_lab.experiments.data import DATASETS, SETTINGS
-from sanne_lab.experiments.gone import shown
+from sanne_lab.experiments.gone import GONE_RECIPES, shown
 from sanne_lab.experiments.paper_figures import TABLE3
-from sanne_lab.experiments.protocol import split_cell
 from sanne_lab.experiments.significance import paired_t_test
-from sanne_lab.experiments.systems import require_walks, walk_recipes
 from sanne_lab.experiments.table_formats import Block, Figure, Value
-from sanne_lab.experiments.validation import Validation, splits_text, validated
+from sanne_lab.experiments.validation import Validation, of_files, of_search, splits_text
+from sanne_lab.paper.grid import ABLATIONS, Cell
+from sanne_lab.paper.rows import rows as searched
 
 NAME = "table3"
-# The full model, then what each ablation changes.
-VARIANTS: dict[str, dict[str, Any]] = {
-    "full": {},
-    "no-feed-forward": {"feed_forward": False},
-    "no-attention": {"attention": False},
-}
+VARIANTS = tuple(ABLATIONS)  # the full model first
 
 
 @dataclass(frozen=True)
@@ -45,35 +39,24 @@ class Ablation:
         }  # fmt: skip
 
 
-def make_cells(
-    recipe: str,
-    datasets: Sequence[str] = DATASETS,
-    settings: Sequence[str] = SETTINGS,
-    *,
-    seed: int = 0,
-    changes: dict[str, Any] | None = None,
-) -> list[Cell]:
-    """A cell for every dataset, setting and variant of a recipe that is trained on walks."""
-    require_walks(recipe)
+def make_cells(datasets: Sequence[str] = DATASETS, settings: Sequence[str] = SETTINGS) -> list[Cell]:
+    """What the search over the paper's grid has to find out."""
     return [
-        split_cell(
-            NAME, _label(recipe, variant), f"sanne-{recipe}", dataset, setting,
-            settings=(changes or {}) | change, seed=seed,
-        )
+        Cell(dataset, setting, variant)  # type: ignore[arg-type]  # checked there
         for dataset in datasets
         for setting in settings
-        for variant, change in VARIANTS.items()
-    ]  # fmt: skip
+        for variant in VARIANTS
+    ]
 
 
 def ablations(
     recipe: str, out: Path, datasets: Sequence[str] = DATASETS, settings: Sequence[str] = SETTINGS
 ) -> list[Ablation]:
-    """What the files hold about a recipe."""
+    """What is known of a recipe: `paper`, or one that is gone."""
     found = []
     for dataset in datasets:
         for setting in settings:
-            figures = [validated(cell, out) for cell in make_cells(recipe, [dataset], [setting])]
+            figures = [_validation(recipe, variant, dataset, setting, out) for variant in VARIANTS]
             full = figures[0]
             for variant, one in zip(VARIANTS, figures, strict=True):
                 if one is None:
@@ -86,9 +69,16 @@ def ablations(
     return found
 
 
+def _validation(recipe: str, variant: str, dataset: str, setting: str, out: Path) -> Validation | None:
+    label = f"sanne-{recipe}" + ("" if variant == "none" else f"-{variant}")
+    if recipe == "paper":
+        return of_search(label, searched(Cell(dataset, setting, variant), out / "paper"))  # type: ignore[arg-type]
+    return of_files(label, NAME, dataset, setting, out)
+
+
 def load(out: Path) -> list[Ablation]:
-    """What the files hold about every recipe that is or was trained on walks."""
-    return [one for recipe in walk_recipes() for one in ablations(recipe, out)]
+    """What is known of every recipe that is or was trained on walks."""
+    return [one for recipe in ("paper", *GONE_RECIPES) for one in ablations(recipe, out)]
 
 
 def blocks(found: Sequence[Ablation]) -> list[Block]:
@@ -116,7 +106,7 @@ def _block(found: Sequence[Ablation], title: str, with_paper: bool) -> Block:
     datasets = [name for name in DATASETS if any(one.figures.dataset == name for one in found)]
     lines: list[list[Value]] = []
     for variant in VARIANTS:
-        line: list[Value] = [variant.replace("no-", "without ")]
+        line: list[Value] = ["full" if variant == "none" else variant.replace("no-", "without ")]
         for dataset in datasets:
             one = cells.get((variant, dataset))
             line.append(None if one is None else Figure(one.figures.mean, one.figures.std, star=one.significant))
@@ -124,7 +114,8 @@ def _block(found: Sequence[Ablation], title: str, with_paper: bool) -> Block:
                 paper = None if one is None else one.paper
                 line.append(None if paper is None else f"{paper[0]:.2f} ± {paper[1]:.2f}")
         shares = dict.fromkeys(one.figures.share for one in found if one.variant == variant)
-        lines.append([*line, "; ".join(shares)])
+        if shares:
+            lines.append([*line, "; ".join(shares)])
     titles = [title for name in datasets for title in ([name.capitalize(), "paper"][: 1 + with_paper])]
     return Block(title, ["", *titles, "tried"], lines)
 
@@ -132,7 +123,3 @@ def _block(found: Sequence[Ablation], title: str, with_paper: bool) -> Block:
 def rows(found: Sequence[Ablation]) -> list[dict[str, Any]]:
     """The table for a CSV file."""
     return [{k: v for k, v in one.to_dict().items() if k != "validation"} for one in found]
-
-
-def _label(recipe: str, variant: str) -> str:
-    return f"sanne-{recipe}" + ("" if variant == "full" else f"-{variant}")

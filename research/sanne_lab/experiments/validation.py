@@ -1,4 +1,4 @@
-"""Studies on validation accuracy, as in table 3 and figure 3: cells that differ from a recipe in a setting or two."""
+"""Studies on validation accuracy, as in table 3 and figure 3: from the search over the paper's grid, or kept files."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from sanne_lab.experiments.cells import Cell
 from sanne_lab.experiments.data import SETTINGS
 from sanne_lab.experiments.records import read_records
 from sanne_lab.experiments.summaries import sources_text, splits_source, tried_text
+from sanne_lab.paper.rows import CellRecord
 
 
 @dataclass(frozen=True)
@@ -44,17 +44,34 @@ class Validation:
         return dict(self.__dict__) | {"mean": round(self.mean, 2), "std": round(self.std, 2)}
 
 
-def validated(cell: Cell, out: Path) -> Validation | None:
-    """What is stored about a cell; None if there is nothing."""
-    stored = read_records(out, cell.table)
-    records = [stored[key] for number in cell.numbers if (key := cell.key(number)) in stored]
+def of_search(label: str, record: CellRecord) -> Validation | None:
+    """What a search has come to; None if nothing was trained."""
+    if not record.splits:
+        return None
+    return Validation(
+        label=label,
+        dataset=record.dataset,
+        setting=record.setting,
+        validation=[split.val for split in record.splits],
+        tried=record.tried or 1,
+        tried_most=record.tried_most,
+        grid=record.grid,
+        splits_source="paper",
+        seed=0,
+    )
+
+
+def of_files(label: str, table: str, dataset: str, setting: str, out: Path) -> Validation | None:
+    """What is kept of a system that is no longer in the code; None if there is nothing."""
+    wanted = (dataset, setting, label)
+    records = [record for key, record in read_records(out, table).items() if key[:3] == wanted]
     if not records:
         return None
     tried = [int(record["tried"]) for record in records]
     return Validation(
-        label=cell.label,
-        dataset=cell.dataset,
-        setting=cell.setting,
+        label=label,
+        dataset=dataset,
+        setting=setting,
         validation=[float(record["parts"]["split"]["val"]) for record in records],
         tried=min(tried),
         tried_most=max(tried),

@@ -15,6 +15,7 @@ from sanne.errors import InputError
 Dataset = Literal["cora", "citeseer", "pubmed"]
 Setting = Literal["transductive", "inductive"]
 Ablation = Literal["none", "no-attention", "no-feed-forward"]
+Texts = Literal["all", "present"]
 
 # What section 4 varies.
 LEARNING_RATES = (1e-4, 5e-5, 1e-5)
@@ -51,23 +52,37 @@ WITH_POSITIONS = ("cora", "pubmed")
 
 @dataclass(frozen=True)
 class Cell:
-    """A dataset in a setting: one figure of the paper's second table, or with an ablation of the third."""
+    """A dataset in a setting: one figure of the paper's second table, or with an ablation of the third.
+
+    The paper fitted Doc2Vec on all texts, those of new nodes included. With `texts` "present" it never sees them: our
+    strict variant, which has figures of its own.
+    """
 
     dataset: Dataset
     setting: Setting
     ablation: Ablation = "none"
+    texts: Texts = "all"
 
     def __post_init__(self) -> None:
         for name, options in (
             ("dataset", get_args(Dataset)),
             ("setting", get_args(Setting)),
             ("ablation", get_args(Ablation)),
+            ("texts", get_args(Texts)),
         ):
             if getattr(self, name) not in options:
                 raise InputError(f"unknown {name} {getattr(self, name)!r}: choose from {', '.join(options)}")
+        if self.texts == "present" and self.setting == "transductive":
+            raise InputError("in the transductive setting all texts are present")
+
+    @property
+    def variant(self) -> str:
+        """The setting and what differs from the paper's own model and protocol: the name of a file of records."""
+        strict = self.texts == "present"
+        return "-".join([self.setting, *[self.ablation] * (self.ablation != "none"), *["strict"] * strict])
 
     def __str__(self) -> str:
-        return f"{self.dataset}, {self.setting}" + ("" if self.ablation == "none" else f", {self.ablation}")
+        return f"{self.dataset}, {self.variant}"
 
 
 @dataclass(frozen=True)
@@ -119,6 +134,8 @@ class Candidate:
                 raise InputError(
                     f"{name} {getattr(self, name)} is outside the paper's grid for {self.cell}: it has {values}"
                 )
+        if self.cell.texts == "present" and not self.unstated.features.startswith("own"):
+            raise InputError(f"features {self.unstated.features!r} have seen all texts: {self.cell} needs own")
 
     @property
     def key(self) -> str:
@@ -134,8 +151,11 @@ class Candidate:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for a record."""
         values = dataclasses.asdict(self)
-        if self.cell.ablation == "none":
-            del values["cell"]["ablation"]
+        values["cell"] = {
+            field.name: value
+            for field in dataclasses.fields(Cell)
+            if (value := getattr(self.cell, field.name)) != field.default
+        }
         return values
 
     @classmethod

@@ -1,7 +1,6 @@
 """What every training of a cell shares: graph, splits, Doc2Vec vectors and the fixed set of walks, made once."""
 
 import fcntl
-import functools
 import hashlib
 import os
 from collections.abc import Callable, Iterator
@@ -14,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.config import FeatureConfig
-from sanne.datasets.catalogue import load_dataset
 from sanne.errors import DatasetError, InputError
 from sanne.evaluate.splits import Splits
 from sanne.features.doc2vec import Doc2VecMap
@@ -26,7 +24,7 @@ from sanne.seeds import derived_seed
 from sanne.walks.sample import Walks, WalkSampler
 from sanne_lab.datasets.fetch import data_folder
 from sanne_lab.datasets.npz import load_arrays
-from sanne_lab.datasets.splits import load_splits
+from sanne_lab.experiments.data import data_of
 from sanne_lab.paper.grid import FIXED, Candidate, Cell
 
 # The longer the documents, the fewer: with 100 epochs those of Pubmed (50 words) are learned by heart and lose six
@@ -56,13 +54,17 @@ def make_inputs(candidate: Candidate, split: int | None, seed: int, cache: Path)
     cell = candidate.cell
     if (split is None) != (cell.setting == "transductive"):
         raise InputError(f"{cell}: {'name a split' if split is None else 'one training serves all splits'}")
-    graph, splits = _data(cell.dataset)
+    graph, splits = data_of(cell.dataset)
     assert graph.labels is not None
     every = np.arange(graph.num_nodes)
     new = every[:0] if split is None else splits.test[split]
     present = np.setdiff1d(every, new)
     train_graph = graph if split is None else hide_nodes(graph, new)
-    features = doc2vec_vectors(cell.dataset, candidate.unstated.features, seed, cache)
+    source = candidate.unstated.features
+    if cell.texts == "present":
+        features = strict_vectors(cell.dataset, source, split, train_graph, seed, cache)
+    else:
+        features = doc2vec_vectors(cell.dataset, source, seed, cache)
     digest = hashlib.sha256(np.ascontiguousarray(features).data).hexdigest()[:16]
     if candidate.unstated.standardised:
         features = (features - features.mean(axis=0)) / features.std(axis=0)
@@ -94,18 +96,33 @@ def doc2vec_vectors(dataset: str, source: str, seed: int, cache: Path) -> FloatA
             raise DatasetError(f"the authors' Doc2Vec vectors of {dataset} are not at hand: use features 'own'")
         vectors: FloatArray = load_arrays(path)["vectors"].astype(np.float32)
         return vectors
-    kind, _, number = source.partition("-")
-    epochs = int(number or DOC2VEC_EPOCHS[dataset])
+    kind, epochs = _kind_and_epochs(dataset, source)
 
     def make() -> FloatArray:
-        graph = _data(dataset)[0]
-        if kind == "joint":
-            return jointly_trained(graph, epochs, seed)
-        config = FeatureConfig(features="doc2vec", feature_dim=FIXED["encoder_dim"], doc2vec_epochs=epochs)
-        return Doc2VecMap.fit(graph, config, seed).transform(graph)
+        graph = data_of(dataset)[0]
+        return jointly_trained(graph, epochs, seed) if kind == "joint" else mapped(graph, graph, epochs, seed)
 
-    name = "doc2vec" if kind == "own" else kind
-    return kept(cache / f"{dataset}-{name}-{epochs}-{seed}.npy", make)
+    return kept(cache / f"{dataset}-{kind}-{epochs}-{seed}.npy", make)
+
+
+def strict_vectors(
+    dataset: str, source: str, split: int | None, train_graph: Graph, seed: int, cache: Path
+) -> FloatArray:
+    """Doc2Vec vectors of all nodes by a map that has not seen the texts of those that a split hides."""
+    _, epochs = _kind_and_epochs(dataset, source)
+    path = cache / f"{dataset}-own-{epochs}-{seed}-without-{split}.npy"
+    return kept(path, lambda: mapped(train_graph, data_of(dataset)[0], epochs, seed))
+
+
+def mapped(texts: Graph, graph: Graph, epochs: int, seed: int) -> FloatArray:
+    """The vectors that the product's map, fitted on some texts, gives the nodes of a graph."""
+    config = FeatureConfig(features="doc2vec", feature_dim=FIXED["encoder_dim"], doc2vec_epochs=epochs)
+    return Doc2VecMap.fit(texts, config, seed).transform(graph)
+
+
+def _kind_and_epochs(dataset: str, source: str) -> tuple[str, int]:
+    kind, _, number = source.partition("-")
+    return kind, int(number or DOC2VEC_EPOCHS[dataset])
 
 
 def jointly_trained(graph: Graph, epochs: int, seed: int) -> FloatArray:
@@ -155,18 +172,18 @@ def locked(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-@functools.cache
-def _data(dataset: str) -> tuple[Graph, Splits]:
-    return load_dataset(dataset), load_splits(dataset)
-
-
 def steps_per_epoch(candidate: Candidate) -> int:
     """About how many steps an epoch has; nodes without neighbours are counted, as they are few."""
-    graph, splits = _data(candidate.cell.dataset)
+    graph, splits = data_of(candidate.cell.dataset)
     hidden = splits.test.shape[1] if candidate.cell.setting == "inductive" else 0
     return -(-(graph.num_nodes - hidden) * candidate.num_walks // FIXED["batch_size"])
 
 
 def number_of_splits(cell: Cell) -> int:
     """How many splits the dataset has."""
-    return len(_data(cell.dataset)[1])
+    return len(data_of(cell.dataset)[1])
+
+
+def splits_source(dataset: str) -> str:
+    """Where the splits of a dataset come from."""
+    return data_of(dataset)[1].source

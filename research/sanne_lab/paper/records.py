@@ -45,8 +45,7 @@ class Epoch:
 
 def records_path(folder: Path, cell: Cell) -> Path:
     """Where the epochs of a cell are kept."""
-    name = cell.setting if cell.ablation == "none" else f"{cell.setting}-{cell.ablation}"
-    return folder / cell.dataset / f"{name}.jsonl"
+    return folder / cell.dataset / f"{cell.variant}.jsonl"
 
 
 def append(folder: Path, epoch: Epoch) -> None:

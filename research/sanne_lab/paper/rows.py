@@ -1,6 +1,5 @@
 """The figures that a search has come to: a row of table 2 from the records, chosen on validation, in a moment."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sanne.errors import InputError
+from sanne_lab.experiments.paper_figures import TABLE2, TABLE3
 from sanne_lab.paper.grid import (
     FF_DIMS,
     INDUCTIVE_WALKS,
@@ -22,30 +22,6 @@ from sanne_lab.paper.grid import (
 )
 from sanne_lab.paper.inputs import number_of_splits
 from sanne_lab.paper.records import Choice, Epoch, choose, read
-
-RESULTS = Path(__file__).resolve().parents[3] / "results" / "paper"
-
-# Table 2 of the paper: mean and standard deviation of the test accuracy.
-PRINTED: dict[tuple[str, str], tuple[float, float]] = {
-    ("cora", "transductive"): (80.83, 1.94),
-    ("citeseer", "transductive"): (70.18, 2.12),
-    ("pubmed", "transductive"): (79.67, 1.28),
-    ("cora", "inductive"): (76.75, 2.45),
-    ("citeseer", "inductive"): (68.82, 3.21),
-    ("pubmed", "inductive"): (80.04, 1.67),
-}
-# Table 3 of the paper: the same on validation, transductive, for the whole model and without a sub-layer.
-PRINTED_VALIDATION: dict[tuple[str, str], tuple[float, float]] = {
-    ("cora", "none"): (81.32, 1.20),
-    ("citeseer", "none"): (70.77, 1.18),
-    ("pubmed", "none"): (78.28, 1.24),
-    ("cora", "no-feed-forward"): (80.77, 1.34),
-    ("citeseer", "no-feed-forward"): (70.36, 1.32),
-    ("pubmed", "no-feed-forward"): (77.90, 1.76),
-    ("cora", "no-attention"): (77.87, 1.09),
-    ("citeseer", "no-attention"): (65.68, 1.31),
-    ("pubmed", "no-attention"): (74.52, 2.66),
-}
 
 
 @dataclass(frozen=True)
@@ -68,6 +44,7 @@ class CellRecord:
     dataset: str
     setting: str
     ablation: str
+    texts: str
     mean: float | None  # test accuracy; None until every split has been trained on
     std: float | None
     validation: float | None
@@ -91,12 +68,8 @@ class CellRecord:
         return asdict(self)
 
 
-def rows(dataset: str, setting: str, results: Path = RESULTS, *, ablation: str = "none") -> CellRecord:
-    """The row `sanne-paper` of a dataset in a setting, from the records in `results`.
-
-    >>> rows("cora", "transductive").mean
-    """
-    cell = Cell(dataset, setting, ablation)  # type: ignore[arg-type]  # checked there
+def rows(cell: Cell, results: Path) -> CellRecord:
+    """The figures of a cell from the records in a folder."""
     return summarise(cell, read(results, cell))
 
 
@@ -108,14 +81,15 @@ def summarise(cell: Cell, epochs: Sequence[Epoch]) -> CellRecord:
     complete = bool(chosen) and not missing
     tests, vals = [c.test for c in chosen.values()], [c.val for c in chosen.values()]
     tried = [len({_point(e) for e in epochs if split in e.splits}) for split in range(total)]
-    paper, paper_std = PRINTED[cell.dataset, cell.setting] if cell.ablation == "none" else (None, None)
+    paper, paper_std = TABLE2[cell.setting]["sanne"][cell.dataset] if cell.ablation == "none" else (None, None)
     printed: tuple[float | None, float | None] = (None, None)
     if cell.setting == "transductive":
-        printed = PRINTED_VALIDATION[cell.dataset, cell.ablation]
+        printed = TABLE3[cell.ablation][cell.dataset]
     return CellRecord(
         dataset=cell.dataset,
         setting=cell.setting,
         ablation=cell.ablation,
+        texts=cell.texts,
         mean=round(float(np.mean(tests)), 2) if complete else None,
         std=round(float(np.std(tests)), 2) if complete else None,
         validation=round(float(np.mean(vals)), 2) if complete else None,
@@ -170,28 +144,12 @@ def curve(cell: Cell, epochs: Sequence[Epoch]) -> list[dict[str, Any]]:
             raise InputError(f"an epoch of {epoch.candidate.cell} among those of {cell}")
         grouped.setdefault((epoch.candidate, epoch.epoch), []).extend(epoch.val)
     return [
-        {"key": candidate.key, "epoch": number, "validation": round(sum(val) / len(val), 2), "splits": len(val)}
+        {
+            "key": candidate.key,
+            "epoch": number,
+            "walks": number * candidate.num_walks,  # from each node
+            "validation": round(sum(val) / len(val), 2),
+            "splits": len(val),
+        }
         for (candidate, number), val in sorted(grouped.items(), key=lambda item: (item[0][0].key, item[0][1]))
     ]
-
-
-def shown(record: CellRecord) -> str:
-    """A line for the terminal."""
-    if record.mean is None:
-        figure = f"splits without a training: {record.missing}" if record.splits else "nothing trained yet"
-    else:
-        figure = f"{record.mean:.2f} ± {record.std:.2f} (validation {record.validation:.2f})"
-    name = f"{record.dataset}, {record.setting}" + ("" if record.ablation == "none" else f", {record.ablation}")
-    printed = [] if record.paper is None else [f"{record.paper:.2f} ± {record.paper_std:.2f}"]
-    if record.paper_validation is not None:
-        printed.append(f"validation {record.paper_validation:.2f} ± {record.paper_validation_std:.2f}")
-    return (
-        f"{name}: {figure}; paper {', '.join(printed) or 'not printed'}; "
-        f"tried {record.tried} to {record.tried_most} of {record.grid} points and {record.variants} variants of what "
-        f"is unstated, {record.epochs} epochs, {record.hours:.2f} h"
-    )
-
-
-def as_json(record: CellRecord) -> str:
-    """The record as one line of JSON."""
-    return json.dumps(record.to_dict(), sort_keys=True)

@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sanne.errors import SanneError
+from sanne.errors import DatasetError, SanneError
 from sanne_lab.paper.grid import MAX_EPOCHS, Candidate, Cell, Unstated, candidates, nearest_first
-from sanne_lab.paper.inputs import number_of_splits, steps_per_epoch
+from sanne_lab.paper.inputs import number_of_splits, splits_source, steps_per_epoch
 from sanne_lab.paper.records import Epoch, append, read
 from sanne_lab.paper.training import Training
 from sanne_lab.workers import end_with_parent, one_thread_each
@@ -155,6 +155,9 @@ def wanted(cell: Cell, epochs: Sequence[Epoch], variants: Sequence[Unstated] | N
 
 def search(cells: Sequence[Cell], results: Path, cache: Path, *, hours: float, jobs: int = 2) -> None:
     """Spend so many hours on some cells in turn, each with its even share of what is left, in `jobs` processes."""
+    for dataset in dict.fromkeys(cell.dataset for cell in cells):
+        if splits_source(dataset) != "paper":
+            raise DatasetError(f"the paper's splits of {dataset} are not at hand: set SANNE_DATA to their folder")
     end = time.monotonic() + 3600 * hours
     for number, cell in enumerate(cells):
         now = time.monotonic()

@@ -23,6 +23,6 @@ def small_cora(monkeypatch: pytest.MonkeyPatch) -> Graph:
         assert graph.features is not None
         return np.asarray(graph.features, np.float32)
 
-    monkeypatch.setattr(inputs, "_data", data)
+    monkeypatch.setattr(inputs, "data_of", data)
     monkeypatch.setattr(inputs, "doc2vec_vectors", vectors)
     return graph

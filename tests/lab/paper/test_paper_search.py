@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from sanne.errors import DatasetError
 from sanne.graph.graph import Graph
 from sanne_lab.paper import search
-from sanne_lab.paper.__main__ import main
 from sanne_lab.paper.grid import Cell, Unstated, candidates, distance
 from sanne_lab.paper.records import Epoch, read
+from sanne_lab.paper.rows import rows
 from sanne_lab.paper.search import Job, Progress, rungs, wanted, work
 
 CELL = Cell("cora", "transductive")
@@ -82,7 +83,7 @@ def test_newcomers_start_on_all_splits_for_the_first_candidate_and_on_two_for_ot
 
 
 def test_workers_do_all_there_is_and_leave_records_that_give_the_row(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(search.FIRST_STEPS, "cora", 23)
     two = [c for c in candidates(CELL, (Unstated(),)) if c.num_walks == 16 and c.num_layers == 2][:2]
@@ -93,9 +94,14 @@ def test_workers_do_all_there_is_and_leave_records_that_give_the_row(
     again = (tmp_path / "results" / "cora" / "transductive.jsonl").read_bytes()
     work(CELL, tmp_path / "results", tmp_path / "cache", seconds=1e9)  # nothing is left to do
     assert (tmp_path / "results" / "cora" / "transductive.jsonl").read_bytes() == again
-    arguments = ["--dataset", "cora", "--setting", "transductive", "--budget", "0", "--results"]
-    assert main([*arguments, str(tmp_path / "results")]) == 0
-    assert "paper 80.83" in capsys.readouterr().out
+    row = rows(CELL, tmp_path / "results")
+    assert (row.tried, row.missing, row.paper) == (2, [], 80.83)
+    assert row.mean is not None
+
+
+def test_splits_that_are_not_the_papers_are_not_searched_on(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="the paper's splits of cora are not at hand"):
+        search.search([CELL], tmp_path / "results", tmp_path / "cache", hours=1)
 
 
 def test_a_job_that_someone_is_at_is_left_to_him(tmp_path: Path) -> None:
