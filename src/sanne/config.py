@@ -35,12 +35,8 @@ class WalkConfig(Checked):
     """How walks are drawn."""
 
     walk_length: int = within(8, 1, 1024)  # N: number of nodes, the start included; attention grows with its square
-    num_walks: int = within(16, 1)  # T: walks per node per epoch
+    num_walks: int = within(16, 1)  # T: walks per node, the same in every epoch
     direction: Literal["both", "along", "against"] = "both"  # only matters in a directed graph
-    # node2vec's biases: 1/p for going back, 1/q for going where the last node has no edge. 1 and 1: no bias. Beyond
-    # these limits, nearly every proposed step would be rejected.
-    p: float = within(1.0, 0.001, 1000)
-    q: float = within(1.0, 0.001, 1000)
 
 
 @dataclass(frozen=True)
@@ -118,10 +114,6 @@ class TrainConfig(Checked):
     batch_size: int = within(512, 1)  # walks
     learning_rate: float = within(1e-3, above=0)
     table_learning_rate: float = within(1e-2, above=0)  # of the output table, if there is one
-    schedule: Literal["constant", "cosine"] = "constant"
-    gradient_clip: float = within(0.0, 0)  # 0: none
-    fresh_walks: bool = True  # False: the paper's fixed set, drawn once
-    patience: int = within(0, 0)  # epochs without a better validation score before stopping; 0: never
     device: str = "auto"  # auto, cpu, cuda or mps
     threads: int = within(0, 0)  # 0: chosen by the size of a batch
 
@@ -213,7 +205,6 @@ _PAPER = Config().replace(
     batch_size=64,
     learning_rate=1e-4,
     table_learning_rate=1e-4,
-    fresh_walks=False,
     num_inference_walks=8,
 )
 DEFAULT_RECIPE = "best"

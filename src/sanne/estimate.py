@@ -129,7 +129,7 @@ def _probe_training(graph: Graph, features: FloatArray, model: WalkModel, config
     with torch_threads(config.train.threads, config.train.batch_size * config.walks.walk_length):
         for batch in stream.batches(0, _PROBE_TRAINING):
             started = time.perf_counter()
-            training_step(model, rows, batch, optimisers, config.train)
+            training_step(model, rows, batch, optimisers)
             seconds.append(time.perf_counter() - started)
     steps = config.train.epochs * stream.steps_per_epoch
     return seconds[0] + float(np.median(seconds[1:])) * (steps - 1)

@@ -73,7 +73,7 @@ def mutate(name: str, content: bytes, stream: Stream) -> bytes:
             return _spoil_json(content, stream)
         if ending == ".npy":
             return _spoil_npy(content, stream)
-        if ending in (".safetensors", ".checkpoint"):
+        if ending == ".safetensors":
             return _spoil_safetensors(content, stream)
         if ending in (".csv", ".tsv", ".txt", ".content", ".cites", ".index", ".vec"):
             return _spoil_text(content, stream)

@@ -72,9 +72,7 @@ def remove(live: LiveGraph, node: int, *, incoming: bool = False) -> set[int]:
 
 
 def plain_walks(graph: Graph, config: WalkConfig, starts: list[int]) -> npt.NDArray[np.int32]:
-    sampler = WalkSampler(
-        graph.adjacency(config.direction), walk_length=config.walk_length, seed=SEED, p=config.p, q=config.q
-    )
+    sampler = WalkSampler(graph.adjacency(config.direction), walk_length=config.walk_length, seed=SEED)
     return sampler.walks_of_each(np.array(starts, np.int64), 4)
 
 
@@ -106,8 +104,6 @@ configs = st.builds(
     WalkConfig,
     walk_length=st.just(6),
     direction=st.sampled_from(["both", "along", "against"]),
-    p=st.sampled_from([1.0, 0.2, 4.0]),
-    q=st.sampled_from([1.0, 0.3, 2.0]),
 )
 
 

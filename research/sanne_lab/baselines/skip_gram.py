@@ -8,8 +8,9 @@ import numpy as np
 from sanne.errors import InputError
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.seeds import derived_seed, numpy_stream
-from sanne.walks.sample import Walks, WalkSampler
+from sanne.walks.sample import Walks
 from sanne_lab.baselines.neighbours_mean import fill_unlinked, linked
+from sanne_lab.walks.second_order import make_sampler
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class WalkCorpus:
         self._seed = seed
         self._passes = settings.num_walks
         self._starts: IntArray = np.flatnonzero(linked(graph))
-        self._sampler = WalkSampler(
+        self._sampler = make_sampler(
             graph.adjacency("both"), walk_length=settings.walk_length, seed=seed, p=settings.p, q=settings.q
         )
 

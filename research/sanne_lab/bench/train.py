@@ -82,4 +82,4 @@ def _stepper(graph: Graph, config: Config) -> Callable[[], object]:
     batches = WalkStream(adjacency, config.walks, config.train, seed=0).batches(0, 10**9)
     rows = torch.from_numpy(features)
     model.train()
-    return lambda: training_step(model, rows, next(batches), optimisers, config.train)
+    return lambda: training_step(model, rows, next(batches), optimisers)

@@ -16,6 +16,7 @@ from sanne.walks.sample import Walks, WalkSampler
 from sanne_lab.bench.machine import describe_machine, describe_versions
 from sanne_lab.bench.plain import networkx_graph, networkx_walks, plain_walks, steps_are_arcs
 from sanne_lab.bench.rivals import PecanPy
+from sanne_lab.walks.second_order import make_sampler
 
 _COMPARED_WALKS = 500_000  # enough for several threads
 _CHECKED_WALKS = 50_000  # a search in all arcs for every step
@@ -169,7 +170,7 @@ def _walks(sampler: WalkSampler, starts: IntArray, threads: int) -> Walks:
 
 def _sampler(adjacency: Adjacency, order: int, task: WalkTask) -> WalkSampler:
     p, q = (1.0, 1.0) if order == 1 else (task.p, task.q)
-    return WalkSampler(adjacency, walk_length=task.walk_length, seed=task.seed, p=p, q=q)
+    return make_sampler(adjacency, walk_length=task.walk_length, seed=task.seed, p=p, q=q)
 
 
 def _timed(work: Callable[[], object]) -> Timing:

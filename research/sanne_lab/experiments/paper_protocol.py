@@ -82,8 +82,8 @@ def _draw_panel(axes: Any, cell: Cell, lines: Sequence[dict[str, Any]], record: 
         axes.plot(walks, [line["validation"] for line in mine], **style)
     if record.paper_validation is not None:
         axes.axhline(record.paper_validation, color=INK, lw=0.9, ls="--")
-        place = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom"}
-        axes.annotate("paper", (1, record.paper_validation), **place, fontsize=8, color=INK)
+        where: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "ha": "right", "va": "bottom"}
+        axes.annotate("paper", (1, record.paper_validation), **where, fontsize=8, color=INK)
     if not lines:
         axes.text(0.5, 0.5, "nothing trained", ha="center", transform=axes.transAxes, fontsize=9, color=SOFT_INK)
     axes.tick_params(labelsize=8, colors=INK)

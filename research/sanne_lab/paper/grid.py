@@ -36,10 +36,6 @@ FIXED: dict[str, Any] = {
     "num_inference_walks": 8,  # Z
     "objective": "neighbours",
     "present_vectors": "table",
-    "schedule": "constant",
-    "fresh_walks": False,
-    "p": 1.0,
-    "q": 1.0,
 }
 # The model of table 2, and the two of table 3 that leave a sub-layer out.
 ABLATIONS: dict[str, dict[str, Any]] = {

@@ -62,7 +62,6 @@ def measure(steps: int) -> Speed:
                 torch.from_numpy(training.inputs.features),
                 batch,
                 training.optimisers,
-                training.config.train,
             )
 
     def multiply() -> None:

@@ -89,7 +89,7 @@ class Training:
         for step in range(self.step, stop):
             chosen = order[(step - first) * size : (step - first + 1) * size]
             batch = Batch(step, self.inputs.walks[chosen], self.inputs.sampler)
-            loss = training_step(self.model, self._rows, batch, self.optimisers, self.config.train)
+            loss = training_step(self.model, self._rows, batch, self.optimisers)
             self._loss += float(loss)
         self.step = stop
         if not math.isfinite(self._loss):

@@ -56,7 +56,7 @@ class GraphReader:
         if self._sampler is None:
             walks = self.artifact.config.walks
             seed = derived_seed(self.artifact.seed, "inference")
-            self._sampler = WalkSampler(self._adjacency, walk_length=walks.walk_length, seed=seed, p=walks.p, q=walks.q)
+            self._sampler = WalkSampler(self._adjacency, walk_length=walks.walk_length, seed=seed)
         return self._sampler
 
     @property

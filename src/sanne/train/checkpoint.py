@@ -1,24 +1,26 @@
-"""Checkpoints: all that an interrupted training needs to continue exactly, in one safetensors file.
+"""Checkpoints: all that an interrupted training needs to continue exactly, in one file.
 
 Random choices depend on the seed and the step alone, so no random state needs to be saved.
 """
 
 import hashlib
+import io
 import json
-from dataclasses import asdict, dataclass, field
+import pickle
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from sanne.errors import InputError
 from sanne.files.atomic import replaced_file
 from sanne.graph.graph import Adjacency, FloatArray
-from sanne.model.safe_files import Shapes, check_shapes, read_tensors, tensor_shapes, under
+from sanne.model.safe_files import require_regular
+
+_DIGEST = hashlib.sha256().digest_size  # bytes at the start of the file
 
 
 @dataclass
@@ -53,82 +55,33 @@ def fingerprint(adjacency: Adjacency, features: FloatArray, settings: dict[str, 
 
 def save_checkpoint(path: Path, checkpoint: Checkpoint, identity: str) -> None:
     """Write a checkpoint, replacing the last one atomically."""
-    tensors = {f"model/{name}": tensor for name, tensor in checkpoint.model.items()}
-    tensors |= {f"best/{name}": tensor for name, tensor in checkpoint.best.items()}
-    plain: list[dict[str, Any]] = []
-    for number, state in enumerate(checkpoint.optimisers):
-        values: dict[str, Any] = {"groups": state["param_groups"], "state": {}}
-        for parameter, entries in state["state"].items():
-            for name, value in entries.items():
-                if isinstance(value, Tensor):
-                    tensors[f"optimiser/{number}/{parameter}/{name}"] = value
-                else:
-                    values["state"].setdefault(str(parameter), {})[name] = value
-        plain.append(values)
-    header = json.dumps({"progress": asdict(checkpoint.progress), "optimisers": plain, "identity": identity})
-    contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    with replaced_file(path) as part:
-        save_file(contiguous, part, metadata={"sanne": header, "sha256": checksum(header, contiguous)})
+    content = io.BytesIO()
+    torch.save({**vars(checkpoint), "progress": vars(checkpoint.progress), "identity": identity}, content)
+    with replaced_file(path) as part, part.open("wb") as file:
+        file.write(hashlib.sha256(content.getbuffer()).digest())
+        file.write(content.getbuffer())
 
 
-def possible_shapes(model: torch.nn.Module, optimisers: list[torch.optim.Optimizer]) -> Shapes:
-    """The tensors that a checkpoint of a training may hold."""
-    states = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
-    shapes = {f"{part}/{name}": shape for part in ("model", "best") for name, shape in states.items()}
-    for number, optimiser in enumerate(optimisers):
-        parameters = [parameter for group in optimiser.param_groups for parameter in group["params"]]
-        for index, parameter in enumerate(parameters):
-            for entry, shape in (("step", ()), ("exp_avg", parameter.shape), ("exp_avg_sq", parameter.shape)):
-                shapes[f"optimiser/{number}/{index}/{entry}"] = tuple(shape)
-    return shapes
-
-
-def load_checkpoint(path: Path, identity: str, possible: Shapes) -> Checkpoint:
+def load_checkpoint(path: Path, identity: str) -> Checkpoint:
     """Read a checkpoint; refuse one of another graph or of other settings.
 
-    `possible` are the tensors that it may hold. Others are refused before any is read.
+    The checksum is there because training would continue from a flipped bit without anyone noticing.
     """
     try:
-        shapes = tensor_shapes(path)
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-        header = json.loads(metadata["sanne"])
-        if header["identity"] == identity:
-            check_shapes(shapes, {name: possible[name] for name in shapes.keys() & possible.keys()})
-            return _read_checkpoint(path, metadata, header)
-    except (SafetensorError, OSError, LookupError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{path}: not a readable checkpoint ({error}); delete it and fit again") from None
+        require_regular(path)
+        content = memoryview(path.read_bytes())
+        if hashlib.sha256(content[_DIGEST:]).digest() != content[:_DIGEST]:
+            raise ValueError("its checksum does not match")
+        state = torch.load(io.BytesIO(content[_DIGEST:]), map_location="cpu", weights_only=True)
+        if state.pop("identity") == identity:
+            return Checkpoint(**state | {"progress": Progress(**state["progress"])})
+    except (OSError, LookupError, TypeError, ValueError, AttributeError, RuntimeError, pickle.PickleError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{path}: not a readable checkpoint ({reason}); delete it and fit again") from None
     raise InputError(
         f"{path}: this checkpoint belongs to another graph or to other settings; "
         "resume with those it was made with, or delete it and fit again"
     )
-
-
-def _read_checkpoint(path: Path, metadata: dict[str, str], header: dict[str, Any]) -> Checkpoint:
-    tensors = read_tensors(path)
-    if metadata["sha256"] != checksum(metadata["sanne"], tensors):
-        raise ValueError("its checksum does not match")
-    optimisers = [_optimiser(number, values, tensors) for number, values in enumerate(header["optimisers"])]
-    progress = Progress(**header["progress"])
-    return Checkpoint(progress, under("model/", tensors), under("best/", tensors), optimisers)
-
-
-def checksum(header: str, tensors: dict[str, Tensor]) -> str:
-    """A checksum of the whole checkpoint: training would continue from a flipped bit without anyone noticing."""
-    digest = hashlib.sha256(header.encode())
-    for name, tensor in sorted(tensors.items()):
-        digest.update(f"{name} {tensor.dtype} {list(tensor.shape)}".encode())
-        digest.update(tensor.reshape(-1).view(torch.uint8).numpy().data)
-    return digest.hexdigest()
-
-
-def _optimiser(number: int, values: dict[str, Any], tensors: dict[str, Tensor]) -> dict[str, Any]:
-    """The state of one optimiser: plain values from the header, the rest from the tensors."""
-    state = {int(parameter): dict(entries) for parameter, entries in values["state"].items()}
-    for name, tensor in under(f"optimiser/{number}/", tensors).items():
-        parameter, entry = name.split("/")
-        state.setdefault(int(parameter), {})[entry] = tensor
-    return {"state": state, "param_groups": values["groups"]}
 
 
 def copy_of(model: torch.nn.Module) -> dict[str, Tensor]:

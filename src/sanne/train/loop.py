@@ -19,15 +19,7 @@ from sanne.graph.graph import Adjacency, FloatArray
 from sanne.interrupts import raise_if_interrupted
 from sanne.model.walk_model import WalkModel
 from sanne.seeds import derived_seed
-from sanne.train.checkpoint import (
-    Checkpoint,
-    Progress,
-    copy_of,
-    fingerprint,
-    load_checkpoint,
-    possible_shapes,
-    save_checkpoint,
-)
+from sanne.train.checkpoint import Checkpoint, Progress, copy_of, fingerprint, load_checkpoint, save_checkpoint
 from sanne.train.row_adam import RowAdam
 from sanne.walks.batches import Batch, WalkStream
 
@@ -73,16 +65,15 @@ def train(
             progress, best = _restore(model, optimisers, run.checkpoint, identity)
             logger.info("resuming after epoch %d", progress.epoch)
 
-    total = config.train.epochs * stream.steps_per_epoch
     bar = tqdm(
-        total=total,
+        total=config.train.epochs * stream.steps_per_epoch,
         initial=progress.epoch * stream.steps_per_epoch,
         desc="training",
         unit="step",
         disable=None if run.progress is None else not run.progress,
     )
     with bar, torch_threads(config.train.threads, config.train.batch_size * config.walks.walk_length):
-        while progress.epoch < config.train.epochs and not out_of_patience(progress, config.train):
+        while progress.epoch < config.train.epochs:
             started = time.perf_counter()
             model.train()
             losses = torch.zeros((), dtype=torch.float64)
@@ -90,8 +81,7 @@ def train(
                 torch.manual_seed(derived_seed(seed, "dropout", progress.epoch))
                 first = progress.epoch * stream.steps_per_epoch
                 for batch in stream.batches(first, first + stream.steps_per_epoch):
-                    set_learning_rates(optimisers, config.train, batch.position / total)
-                    loss = training_step(model, rows, batch, optimisers, config.train)
+                    loss = training_step(model, rows, batch, optimisers)
                     losses += loss.cpu()
                     bar.update()
                     bar.set_postfix(loss=f"{loss.item():.3f}", refresh=False)
@@ -111,28 +101,18 @@ def train(
             if run.checkpoint:
                 states = [optimiser.state_dict() for optimiser in optimisers]
                 save_checkpoint(run.checkpoint, Checkpoint(progress, model.state_dict(), best, states), identity)
-    if out_of_patience(progress, config.train):
-        logger.info("no better score for %d epochs: stopped", config.train.patience)
     if best:
         model.load_state_dict(best)
     model.eval()
     return progress
 
 
-def training_step(
-    model: WalkModel,
-    rows: Tensor,
-    batch: Batch,
-    optimisers: list[torch.optim.Optimizer],
-    config: TrainConfig,
-) -> Tensor:
+def training_step(model: WalkModel, rows: Tensor, batch: Batch, optimisers: list[torch.optim.Optimizer]) -> Tensor:
     """Read a batch of walks, update the model, return the loss; `rows` are the features of all nodes (V, width)."""
     loss = model.loss(rows[torch.from_numpy(batch.walks).long().to(rows.device)], batch)
     for optimiser in optimisers:
         optimiser.zero_grad(set_to_none=True)
     loss.backward()
-    if config.gradient_clip:
-        torch.nn.utils.clip_grad_norm_(dense_parameters(model), config.gradient_clip)
     for optimiser in optimisers:
         optimiser.step()
     return loss.detach()
@@ -141,12 +121,6 @@ def training_step(
 def is_finite(model: WalkModel) -> bool:
     """Whether all weights are finite; no later loss would show what the last step did."""
     return all(bool(torch.isfinite(weights).all()) for weights in model.parameters())
-
-
-def out_of_patience(progress: Progress, config: TrainConfig) -> bool:
-    """Whether the validation score has not risen for `patience` epochs."""
-    stale = progress.epoch - progress.best_epoch
-    return bool(config.patience and progress.best_epoch and stale >= config.patience)
 
 
 def _validate(model: WalkModel, progress: Progress, best: dict[str, Tensor], on_epoch: EpochHook) -> dict[str, Tensor]:
@@ -166,12 +140,12 @@ def _validate(model: WalkModel, progress: Progress, best: dict[str, Tensor], on_
 def _restore(
     model: WalkModel, optimisers: list[torch.optim.Optimizer], path: Path, identity: str
 ) -> tuple[Progress, dict[str, Tensor]]:
-    checkpoint = load_checkpoint(path, identity, possible_shapes(model, optimisers))
+    checkpoint = load_checkpoint(path, identity)
     try:
         model.load_state_dict(checkpoint.model)
         for optimiser, state in zip(optimisers, checkpoint.optimisers, strict=True):
             optimiser.load_state_dict(state)
-    except (RuntimeError, ValueError, LookupError) as error:
+    except (RuntimeError, ValueError, LookupError, TypeError, AttributeError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"{path}: not a whole checkpoint ({reason}); delete it and fit again") from None
     return checkpoint.progress, checkpoint.best
@@ -191,11 +165,3 @@ def dense_parameters(model: WalkModel) -> list[torch.nn.Parameter]:
     """All parameters but the node table, whose gradient is sparse."""
     table = model.objective.sparse_table()
     return [parameter for parameter in model.parameters() if parameter is not table]
-
-
-def set_learning_rates(optimisers: list[torch.optim.Optimizer], config: TrainConfig, done: float) -> None:
-    """Scale the rates by the schedule; `done` is the share of training that is done."""
-    factor = 0.5 * (1 + math.cos(math.pi * done)) if config.schedule == "cosine" else 1.0
-    for optimiser, rate in zip(optimisers, (config.learning_rate, config.table_learning_rate), strict=False):
-        for group in optimiser.param_groups:
-            group["lr"] = rate * factor

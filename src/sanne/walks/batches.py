@@ -1,7 +1,7 @@
 """The stream of training walks: passes over all nodes in a new order each, cut into batches.
 
-Walk number g of the stream belongs to pass g // n. Pass p gives every node its walk p % num_walks of epoch
-p // num_walks, so a batch can be drawn from its position alone: nothing needs to be stored to resume.
+Walk number g of the stream belongs to pass g // n. Pass p gives every node its walk p % num_walks, so a batch can be
+drawn from its position alone: nothing needs to be stored to resume.
 """
 
 from collections.abc import Iterator
@@ -29,10 +29,9 @@ class WalkStream:
     """Draws the batch of any training step."""
 
     def __init__(self, adjacency: Adjacency, walks: WalkConfig, train: TrainConfig, *, seed: int) -> None:
-        self._sampler = WalkSampler(adjacency, walk_length=walks.walk_length, seed=seed, p=walks.p, q=walks.q)
+        self._sampler = WalkSampler(adjacency, walk_length=walks.walk_length, seed=seed)
         self._num_nodes = adjacency.num_nodes
         self._num_walks = walks.num_walks
-        self._fresh = train.fresh_walks
         self._batch_size = train.batch_size
         self._seed = seed
         self._order: tuple[int, IntArray] = (-1, np.empty(0, np.int64))
@@ -42,17 +41,15 @@ class WalkStream:
     def batch(self, step: int) -> Batch:
         """The walks of training step `step`."""
         first = step * self._batch_size
-        starts, epochs, numbers = [], [], []
+        starts, numbers = [], []
         while first < (step + 1) * self._batch_size:
             number_of_pass, offset = divmod(first, self._num_nodes)
             taken = min(self._num_nodes - offset, (step + 1) * self._batch_size - first)
             starts.append(self._pass_order(number_of_pass)[offset : offset + taken])
-            epoch, number = divmod(number_of_pass, self._num_walks)
-            epochs.append(np.full(taken, epoch if self._fresh else 0, np.int64))
-            numbers.append(np.full(taken, number, np.int64))
+            numbers.append(np.full(taken, number_of_pass % self._num_walks, np.int64))
             first += taken
-        keys = [np.concatenate(parts) for parts in (starts, epochs, numbers)]
-        return Batch(step, self._sampler.walks(*keys), self._sampler)
+        walks = self._sampler.walks(np.concatenate(starts), 0, np.concatenate(numbers))
+        return Batch(step, walks, self._sampler)
 
     def batches(self, first: int, stop: int) -> Iterator[Batch]:
         """The batches of steps first..stop-1; while one is used, the next is drawn."""

@@ -4,30 +4,17 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.graph.graph import Adjacency, IntArray
-from sanne.walks import kernels, second_order
+from sanne.walks import kernels
 
 Walks = npt.NDArray[np.int32]
 
 
 class WalkSampler:
-    """Draws walks over one adjacency; holds what weighted steps need, computed once.
+    """Draws walks over one adjacency; holds what weighted steps need, computed once."""
 
-    p and q are node2vec's: 1/p is the bias of going back, 1/q that of going where the last node has no arc.
-    """
-
-    def __init__(
-        self,
-        adjacency: Adjacency,
-        *,
-        walk_length: int,
-        seed: int,
-        p: float = 1.0,
-        q: float = 1.0,
-    ) -> None:
+    def __init__(self, adjacency: Adjacency, *, walk_length: int, seed: int) -> None:
         self.walk_length = walk_length
         self.seed = np.uint64(seed)
-        self.p = float(p)
-        self.q = float(q)
         self._arcs = _arcs_of(adjacency)
 
     def walks(self, starts: IntArray, epochs: IntArray | int, numbers: IntArray | int) -> Walks:
@@ -35,11 +22,11 @@ class WalkSampler:
         count = len(starts)
         start, epoch, number = (_one_each(values, count) for values in (starts, epochs, numbers))
         walks = np.empty((count, self.walk_length), np.int32)
-        if self.p == 1 and self.q == 1:
-            kernels.first_order(self._arcs, start, epoch, number, self.seed, walks)
-        else:
-            second_order.second_order(self._arcs, self.p, self.q, start, epoch, number, self.seed, walks)
+        self._fill(start, epoch, number, walks)
         return walks
+
+    def _fill(self, starts: IntArray, epochs: IntArray, numbers: IntArray, walks: Walks) -> None:
+        kernels.first_order(self._arcs, starts, epochs, numbers, self.seed, walks)
 
     def walks_of_each(self, nodes: IntArray, num_walks: int) -> Walks:
         """`num_walks` walks from each node, node by node: (len(nodes) * num_walks, walk_length)."""

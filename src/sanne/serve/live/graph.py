@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from sanne.config import WalkConfig
 from sanne.graph.graph import FloatArray, Graph, IntArray
-from sanne.serve.live.kernels import around, first_order, second_order
+from sanne.serve.live.kernels import around, first_order
 from sanne.serve.live.rows import Growing, LiveRows
 from sanne.walks.diffusion import EDGE, Surroundings, Walked, tolerance_for
 
@@ -138,13 +138,9 @@ class LiveGraph:
         A start's walks are drawn from streams keyed by its key alone.
         """
         walks = np.empty((len(starts) * num_walks, self._config.walk_length), np.int64)
-        graph = self._walked.base_arcs, self._walked.overlay()
         number = np.tile(np.arange(num_walks, dtype=np.int64), len(starts))
         drawn = np.repeat(starts, num_walks), np.repeat(keys, num_walks), number, self._seed, walks
-        if self._config.p == 1 and self._config.q == 1:
-            first_order(*graph, *drawn)
-        else:
-            second_order(*graph, self._config.p, self._config.q, *drawn)
+        first_order(self._walked.base_arcs, self._walked.overlay(), *drawn)
         return walks
 
     def around(self, start: int, restarts: Sequence[float], steps: int) -> Surroundings:

@@ -1,6 +1,6 @@
 """Compiled walks over a graph that changes: a base, and the rows of it that were copied.
 
-Random streams are read as in `walks/kernels.py` and `walks/second_order.py`: the same neighbours give the same walks.
+Random streams are read as in `walks/kernels.py`: the same neighbours give the same walks.
 """
 
 from typing import Any, NamedTuple
@@ -75,19 +75,6 @@ def _draw(base: Any, overlay: Any, row: Any, bits: np.uint64) -> Any:
 
 
 @kernel
-def _find(row: Any, target: Any) -> Any:
-    """The position of a neighbour in a row; -1 if it is none."""
-    low, end = row.low, row.high
-    while low < end:
-        middle = (low + end) >> 1
-        if row.indices[middle] < target:
-            low = middle + 1
-        else:
-            end = middle
-    return low if low < row.high and row.indices[low] == target else np.int64(-1)
-
-
-@kernel
 def first_order(base: Any, overlay: Any, starts: Any, keys: Any, numbers: Any, seed: Any, walks: Any) -> None:
     """Fill `walks` (count, walk_length); walk i is drawn from the stream (seed, 0, keys[i], numbers[i])."""
     for i in range(len(starts)):
@@ -101,55 +88,6 @@ def first_order(base: Any, overlay: Any, starts: Any, keys: Any, numbers: Any, s
             if drawn >= 0:
                 node = np.int64(row.indices[drawn])
             walks[i, position] = node
-
-
-@kernel
-def second_order(
-    base: Any, overlay: Any, p: float, q: float, starts: Any, keys: Any, numbers: Any, seed: Any, walks: Any
-) -> None:
-    """The same with node2vec's biases, by rejection: what is proposed and when it is accepted is in second_order.py."""
-    back_bias, away = 1.0 / p, 1.0 / q
-    limit, sure = max(1.0, away), min(1.0, away)
-    surplus = max(0.0, back_bias - limit)
-    for i in range(len(starts)):
-        node, previous, position = starts[i], np.int64(-1), 1
-        state = walk_stream(np.uint64(seed), np.uint64(0), keys[i], np.uint64(numbers[i]))
-        walks[i, 0] = node
-        while position < walks.shape[1]:
-            row = _row(base, overlay, node)
-            degree = row.high - row.low
-            accepted: Any = True
-            if degree == 0:
-                drawn = np.int64(_STAY)
-            elif degree == 1 and previous >= 0:
-                drawn = np.int64(row.low)
-            else:
-                state = step(state)
-                bits = mix(state)
-                if previous < 0:
-                    drawn = _draw(base, overlay, row, bits)
-                else:
-                    back = _find(row, previous) if surplus > 0 else np.int64(-1)
-                    extra = surplus
-                    if not row.plain:
-                        extra = surplus * row.weights[back] if back >= 0 else 0.0
-                    point = fraction(bits) * (limit * row.total + extra)
-                    if extra > 0 and point >= limit * row.total:
-                        drawn, accepted = back, back >= 0
-                    else:
-                        drawn = _position_at(base, overlay, row, point / limit)
-                        target = row.indices[drawn]
-                        state = step(state)
-                        level = limit * fraction(mix(state))
-                        if target == previous:
-                            accepted = level < back_bias
-                        elif level >= sure:
-                            near = _find(_row(base, overlay, previous), target) >= 0
-                            accepted = near == (away < 1.0)
-            if accepted:
-                previous, node = node, node if drawn < 0 else np.int64(row.indices[drawn])
-                walks[i, position] = node
-                position += 1
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""Compiled loops for node2vec's second-order walks, by rejection: nothing is computed or stored per arc.
+"""node2vec's second-order walks in compiled loops, by rejection: nothing is computed or stored per arc.
 
 At `node`, come from `previous`, a neighbour x is chosen in proportion to weight(node, x) times its bias:
 
@@ -15,11 +15,31 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sanne.graph.graph import Adjacency, IntArray
 from sanne.seeds import kernel, mix, step, walk_stream
 from sanne.walks.kernels import find_weighted, fraction, pick_uniform, pick_weighted
+from sanne.walks.sample import Walks, WalkSampler
 
 SLOTS = 128  # walks on the way at the same time
 _ASK, _ACCEPT, _REJECT = 0, 1, 2
+
+
+class BiasedSampler(WalkSampler):
+    """Draws walks with node2vec's biases: 1/p that of going back, 1/q that of going where the last node has no arc."""
+
+    def __init__(self, adjacency: Adjacency, *, walk_length: int, seed: int, p: float, q: float) -> None:
+        super().__init__(adjacency, walk_length=walk_length, seed=seed)
+        self._biases = float(p), float(q)
+
+    def _fill(self, starts: IntArray, epochs: IntArray, numbers: IntArray, walks: Walks) -> None:
+        second_order(self._arcs, *self._biases, starts, epochs, numbers, self.seed, walks)
+
+
+def make_sampler(adjacency: Adjacency, *, walk_length: int, seed: int, p: float = 1.0, q: float = 1.0) -> WalkSampler:
+    """A sampler with these biases; with 1 and 1 there is none, and walks are of the first order."""
+    if p == q == 1:
+        return WalkSampler(adjacency, walk_length=walk_length, seed=seed)
+    return BiasedSampler(adjacency, walk_length=walk_length, seed=seed, p=p, q=q)
 
 
 class _Slots(NamedTuple):

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from planted import planted_graph, tiny_config
-from sanne.errors import InputError
+from planted import planted_graph
 from sanne.graph.graph import Adjacency, Graph
-from sanne.walks.batches import WalkStream
 from sanne.walks.sample import WalkSampler
+from sanne_lab.walks.second_order import make_sampler
 from slow_walks import bias, row_of, slow_biased_walk, with_weights
 
 BIASES = [(0.25, 4.0), (4.0, 0.25), (0.05, 0.2), (8.0, 1.0)]
@@ -42,7 +41,7 @@ def test_walks_equal_the_slow_version_bit_for_bit(kind: str, p: float, q: float)
     adjacency = graph_of(kind)
     starts = np.random.default_rng(2).integers(62, size=150)
     epochs, numbers = np.arange(150) % 3, np.arange(150)
-    walks = WalkSampler(adjacency, walk_length=7, seed=11, p=p, q=q).walks(starts, epochs, numbers)
+    walks = make_sampler(adjacency, walk_length=7, seed=11, p=p, q=q).walks(starts, epochs, numbers)
     keys = np.stack([epochs, starts, numbers], axis=1).tolist()
     assert walks.tolist() == [slow_biased_walk(adjacency, 7, p, q, 11, *key) for key in keys]
 
@@ -53,7 +52,7 @@ def test_steps_have_the_exact_probabilities(kind: str, p: float, q: float) -> No
     """Every (previous, node) pair that is seen often, through the hub and past it, against node2vec's formula."""
     adjacency = graph_of(kind)
     starts = np.tile(np.arange(62), 5000)
-    walks = WalkSampler(adjacency, walk_length=4, seed=1, p=p, q=q).walks(starts, 0, np.arange(len(starts)))
+    walks = make_sampler(adjacency, walk_length=4, seed=1, p=p, q=q).walks(starts, 0, np.arange(len(starts)))
     steps = np.concatenate([walks[:, :3], walks[:, 1:]]).astype(np.int64)
     table = np.bincount((steps[:, 0] * 62 + steps[:, 1]) * 62 + steps[:, 2], minlength=62**3).reshape(62, 62, 62)
     pvalues, hub_pairs = [], 0
@@ -79,7 +78,7 @@ def test_steps_have_the_exact_probabilities(kind: str, p: float, q: float) -> No
 
 @pytest.mark.parametrize("kind", ["plain", "weighted"])
 def test_walks_do_not_depend_on_what_else_is_drawn(kind: str) -> None:
-    sampler = WalkSampler(graph_of(kind), walk_length=8, seed=5, p=0.5, q=2)
+    sampler = make_sampler(graph_of(kind), walk_length=8, seed=5, p=0.5, q=2)
     together = sampler.walks_of_each(np.arange(62), 9).reshape(62, 9, 8)
     assert np.array_equal(sampler.walks_of_each(np.arange(40, 62), 9).reshape(22, 9, 8), together[40:])
 
@@ -87,14 +86,14 @@ def test_walks_do_not_depend_on_what_else_is_drawn(kind: str) -> None:
 def test_one_and_one_is_the_first_order_walk() -> None:
     nodes = np.arange(62)
     plain = WalkSampler(graph_of("plain"), walk_length=8, seed=5).walks(nodes, 0, 0)
-    assert np.array_equal(WalkSampler(graph_of("plain"), walk_length=8, seed=5, p=1, q=1).walks(nodes, 0, 0), plain)
+    assert np.array_equal(make_sampler(graph_of("plain"), walk_length=8, seed=5, p=1, q=1).walks(nodes, 0, 0), plain)
 
 
 def test_a_large_p_hardly_ever_turns_back_and_a_small_one_nearly_always() -> None:
     ring = Graph.from_edges(np.arange(20), (np.arange(20) + 1) % 20, node_ids=np.arange(20))
 
     def share_of_returns(p: float) -> float:
-        walks = WalkSampler(ring.adjacency(), walk_length=10, seed=0, p=p, q=1).walks_of_each(np.arange(20), 50)
+        walks = make_sampler(ring.adjacency(), walk_length=10, seed=0, p=p, q=1).walks_of_each(np.arange(20), 50)
         return float((walks[:, 2:] == walks[:, :-2]).mean())
 
     assert share_of_returns(1000) < 0.01
@@ -103,17 +102,5 @@ def test_a_large_p_hardly_ever_turns_back_and_a_small_one_nearly_always() -> Non
 
 def test_dead_ends_and_isolated_nodes() -> None:
     graph = Graph.from_edges([0], [1], node_ids=["a", "b", "alone"])
-    sampler = WalkSampler(graph.adjacency(), walk_length=4, seed=0, p=1000, q=0.5)
+    sampler = make_sampler(graph.adjacency(), walk_length=4, seed=0, p=1000, q=0.5)
     assert sampler.walks(np.array([0, 2]), 0, 0).tolist() == [[0, 1, 0, 1], [2, 2, 2, 2]]
-
-
-def test_the_settings_reach_the_training_walks() -> None:
-    config = tiny_config(p=0.01, walk_length=3)
-    walks = WalkStream(planted_graph().adjacency(), config.walks, config.train, seed=0).batch(0).walks
-    assert (walks[:, 0] == walks[:, 2]).mean() > 0.8
-
-
-@pytest.mark.parametrize("setting", [{"p": 0}, {"q": -1}, {"q": 1e6}, {"p": "nan"}])
-def test_impossible_biases_are_refused(setting: dict[str, object]) -> None:
-    with pytest.raises(InputError, match=r"\b(at least|at most|finite)\b"):
-        tiny_config(**setting)
