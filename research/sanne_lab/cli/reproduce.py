@@ -37,7 +37,7 @@ Budget = Annotated[
     typer.Option(
         metavar="MINUTES",
         help="Time for the whole call, shared evenly: a grid is tried as far as it allows. Default: first candidates. "
-        "For sanne-paper it is in hours, and without it nothing is trained.",
+        "For sanne-paper alone it is in hours; among other systems nothing of it is trained.",
         min=0,
     ),
 ]
@@ -89,7 +89,8 @@ def table2(
     )
     others = []
     if table.PAPER in systems:
-        _search(table.searched_cells(*columns, features_from or "all"), out, budget or 0, jobs)
+        hours = budget if budget and systems == [table.PAPER] else 0
+        _search(table.searched_cells(*columns, features_from or "all"), out, hours, jobs)
         others = table.searched_rows(*columns, out)[0]
     with _running(out, jobs, budget) as plan:
         found, errors = table.run_rows(cells, out, plan, others)
