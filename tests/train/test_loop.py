@@ -39,7 +39,7 @@ class Interruption(Exception):
 def interrupting(epoch: int, scores: list[float] | None = None) -> Any:
     """A hook that scores epochs and breaks off before the checkpoint of one of them is written."""
 
-    def hook(model: WalkModel, done: int) -> float | None:
+    def hook(done: int) -> float | None:
         if done == epoch:
             raise Interruption
         return None if scores is None else scores[done - 1]
@@ -132,19 +132,22 @@ def test_the_model_ends_as_it_was_in_its_best_epoch() -> None:
     seen: list[dict[str, torch.Tensor]] = []
     scores = [0.5, float("nan"), 0.9, 0.9, 0.1]
 
-    def hook(model: WalkModel, epoch: int) -> float:
+    config = trained_config(epochs=5, steps_per_epoch=1)
+    model = WalkModel(config, width=12, num_nodes=GRAPH.num_nodes, seed=0)
+
+    def hook(epoch: int) -> float:
         assert not model.training
         seen.append({name: tensor.clone() for name, tensor in model.state_dict().items()})
         return scores[epoch - 1]
 
-    model, progress = run(trained_config(epochs=5, steps_per_epoch=1), on_epoch=hook)
+    progress = train(model, GRAPH.adjacency(), GRAPH.features, config, 0, hook)
     assert progress.best_epoch == 3
     assert all(torch.equal(tensor, seen[2][name]) for name, tensor in model.state_dict().items())
 
 
 def test_a_first_score_that_is_not_a_number_does_not_win() -> None:
     _, progress = run(
-        trained_config(epochs=2, steps_per_epoch=1), on_epoch=lambda _, epoch: [float("nan"), 0.1][epoch - 1]
+        trained_config(epochs=2, steps_per_epoch=1), on_epoch=lambda epoch: [float("nan"), 0.1][epoch - 1]
     )
     assert progress.best_epoch == 2
 

@@ -82,8 +82,3 @@ def load_checkpoint(path: Path, identity: str) -> Checkpoint:
         f"{path}: this checkpoint belongs to another graph or to other settings; "
         "resume with those it was made with, or delete it and fit again"
     )
-
-
-def copy_of(model: torch.nn.Module) -> dict[str, Tensor]:
-    """The model's tensors, copied."""
-    return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}

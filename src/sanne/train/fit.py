@@ -1,5 +1,6 @@
 """Graph and settings in, fitted model out: the feature map is fitted, then the model trained."""
 
+import functools
 import logging
 import time
 from collections.abc import Callable
@@ -52,22 +53,16 @@ def fit_model(
     artifact = Artifact(config, seed, feature_map, model, graph.num_nodes, dict(record or {}))
     artifact.keep(graph, features)
     adjacency = graph.adjacency(config.walks.direction)
-    outside = 0.0
+    seconds = time.perf_counter() - started
     if isinstance(model, WalkModel):
-
-        def call_hook(_: WalkModel, epoch: int) -> float | None:
-            nonlocal outside
-            assert on_epoch is not None
-            entered = time.perf_counter()
-            score = on_epoch(artifact, epoch)
-            outside += time.perf_counter() - entered
-            return score
-
-        progress = train(model, adjacency, features, config, seed, call_hook if on_epoch else None, run)
+        hook = None if on_epoch is None else functools.partial(on_epoch, artifact)
+        progress = train(model, adjacency, features, config, seed, hook, run)
+        seconds += progress.seconds
         artifact.record.update(losses=progress.losses, validation=progress.scores)
     elif isinstance(model, HiddenModel):
         with one_blas_thread():
             artifact.record.update(chosen=learn(model, adjacency, features))
+        seconds = time.perf_counter() - started
     artifact.record.update(
         data={
             "nodes": graph.num_nodes,
@@ -75,7 +70,7 @@ def fit_model(
             "directed": graph.directed,
             "weighted": graph.weights is not None,
         },
-        seconds=round(time.perf_counter() - started - outside, 2),
+        seconds=round(seconds, 2),
         versions=versions(),
     )
     return artifact

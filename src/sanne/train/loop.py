@@ -19,14 +19,14 @@ from sanne.graph.graph import Adjacency, FloatArray
 from sanne.interrupts import raise_if_interrupted
 from sanne.model.walk_model import WalkModel
 from sanne.seeds import derived_seed
-from sanne.train.checkpoint import Checkpoint, Progress, copy_of, fingerprint, load_checkpoint, save_checkpoint
+from sanne.train.checkpoint import Checkpoint, Progress, fingerprint, load_checkpoint, save_checkpoint
 from sanne.train.row_adam import RowAdam
 from sanne.walks.batches import Batch, WalkStream
 
 logger = logging.getLogger(__name__)
 
-# Called after every epoch with the model and the number of epochs done; may return a validation score.
-EpochHook = Callable[[WalkModel, int], float | None]
+# Called after every epoch with the number of epochs done; may return a validation score.
+EpochHook = Callable[[int], float | None]
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def is_finite(model: WalkModel) -> bool:
 def _validate(model: WalkModel, progress: Progress, best: dict[str, Tensor], on_epoch: EpochHook) -> dict[str, Tensor]:
     """Ask the hook for a score; keep the model if it is the best so far."""
     model.eval()
-    score = on_epoch(model, progress.epoch)
+    score = on_epoch(progress.epoch)
     if score is None or math.isnan(score):
         return best
     better = score > max(progress.scores, default=-math.inf)
@@ -134,7 +134,7 @@ def _validate(model: WalkModel, progress: Progress, best: dict[str, Tensor], on_
     if not better:
         return best
     progress.best_epoch = progress.epoch
-    return copy_of(model)
+    return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
 
 
 def _restore(
