@@ -43,6 +43,18 @@ def test_one_system_that_breaks_leaves_the_others_and_a_bad_exit_code(
     assert "| single |" in capsys.readouterr().out
 
 
+def test_the_papers_row_is_printed_without_training(run: Run, small_cora: Splits, tmp_path: Path) -> None:
+    stored = Path(__file__).parents[2] / "results" / "paper" / "cora" / "transductive.jsonl"
+    target = tmp_path / "results" / "paper" / "cora" / "transductive.jsonl"
+    target.parent.mkdir(parents=True)
+    target.write_bytes(stored.read_bytes())
+    columns = ("table2", "--dataset", "cora", "--setting", "transductive", "--model", "sanne-paper", "--budget", "0")
+    code, out, err = run(*columns)
+    assert (code, err) == (0, "")
+    assert "| sanne-paper | **80." in out
+    assert target.read_bytes() == stored.read_bytes()
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

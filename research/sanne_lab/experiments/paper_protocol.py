@@ -67,7 +67,7 @@ def draw(out: Path, folder: Path) -> list[Path]:
     left = 0.2 / figure.get_size_inches()[0]
     title = "Validation accuracy over epochs, every candidate of the paper's grid that was tried"
     figure.text(left, 0.955, title, fontsize=14, fontweight="bold", color=INK)
-    words = "Mean over the splits that a candidate was trained on; the x axis counts walks from each node, as T differs"
+    words = "Mean over the splits that a candidate was trained on, by the number of walks from each node (T an epoch)"
     figure.text(left, 0.92, words, fontsize=9, color=SOFT_INK)
     figure.subplots_adjust(left=0.05, right=0.985, top=0.86, bottom=0.07, hspace=0.32, wspace=0.16)
     return save_picture(figure, folder, "paper")
@@ -86,5 +86,8 @@ def _draw_panel(axes: Any, cell: Cell, lines: Sequence[dict[str, Any]], record: 
         axes.annotate("paper", (1, record.paper_validation), **where, fontsize=8, color=INK)
     if not lines:
         axes.text(0.5, 0.5, "nothing trained", ha="center", transform=axes.transAxes, fontsize=9, color=SOFT_INK)
+        axes.set_axis_off()
+        return
+    axes.set_xlim(0, 1.1 * max(line["walks"] for line in lines))
     axes.tick_params(labelsize=8, colors=INK)
     axes.spines[["top", "right"]].set_visible(False)

@@ -40,8 +40,8 @@ FIXED: dict[str, Any] = {
 # The model of table 2, and the two of table 3 that leave a sub-layer out.
 ABLATIONS: dict[str, dict[str, Any]] = {
     "none": {"attention": True, "feed_forward": True},
-    "no-attention": {"attention": False, "feed_forward": True},
     "no-feed-forward": {"attention": True, "feed_forward": False},
+    "no-attention": {"attention": False, "feed_forward": True},
 }
 WITH_POSITIONS = ("cora", "pubmed")
 

@@ -130,9 +130,9 @@ class _Attention(torch.autograd.Function):
 
     Scores are scaled by sqrt(s), s the size of a head. The paper prints sqrt(k), its layer index: a slip.
 
-    Twice as fast as torch's fused kernel on a walk of eight: its softmax takes 20 ns a number for rows so short, and its
-    products over (B, H) copy every operand. Here there is one copy each way, and the gradient is written straight into
-    the place of the projections.
+    On a walk of eight this is twice as fast as torch's fused kernel, whose softmax takes 20 ns a number for rows so
+    short and whose products over (B, H) copy every operand. Here there is one copy each way, and the gradient is
+    written straight into the place of the projections.
     """
 
     @staticmethod

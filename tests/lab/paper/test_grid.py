@@ -77,3 +77,20 @@ def test_an_ablation_is_a_cell_of_its_own(ablation: Any, part: str) -> None:
     with pytest.raises(InputError, match=part):
         check_paper_config(without.config(), CORA)
     assert Candidate.from_dict(without.to_dict()) == without
+
+
+def test_the_strict_variant_is_a_cell_of_its_own_and_never_has_vectors_that_saw_all_texts() -> None:
+    strict = Cell("cora", "inductive", texts="present")
+    assert (str(strict), str(Cell("cora", "inductive"))) == ("cora, inductive-strict", "cora, inductive")
+    assert Candidate(strict, 1e-4, 1024, 2, 8, 128, Unstated(features="own-40")).config()
+    with pytest.raises(InputError, match="have seen all texts"):
+        Candidate(strict, 1e-4, 1024, 2, 8, 128, Unstated(features="joint-140"))
+    with pytest.raises(InputError, match="all texts are present"):
+        Cell("cora", "transductive", texts="present")
+
+
+def test_a_faster_table_is_as_fast_with_any_rate_of_the_encoder() -> None:
+    found = candidates(Cell("cora", "transductive"), (Unstated(table_rate=10.0), Unstated()))
+    rates = {round(one.learning_rate * one.unstated.table_rate, 9) for one in found if one.unstated.table_rate > 1}
+    assert rates == {1e-3}
+    assert {one.learning_rate for one in found if one.unstated.table_rate == 1} == {1e-4, 5e-5, 1e-5}

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from sanne.graph.graph import Graph
+from sanne.graph.split import hide_nodes
+from sanne_lab.paper import inputs
 from sanne_lab.paper.inputs import jointly_trained, kept
 
 
@@ -30,10 +32,29 @@ def test_nothing_is_kept_of_what_failed(tmp_path: Path) -> None:
     assert kept(tmp_path / "numbers.npy", lambda: np.ones(2)).tolist() == [1.0, 1.0]
 
 
-def test_documents_with_the_same_words_are_closer_than_others_and_order_is_that_of_the_nodes() -> None:
+def word_graph(last: int = 7) -> Graph:
+    """Twelve documents on a path, in two halves with words of their own; the last one has a word besides."""
     words = np.zeros((12, 8))
     words[:6, :4] = words[6:, 4:] = 1
-    graph = Graph.from_edges(np.arange(11), np.arange(1, 12), node_ids=np.arange(12), features=words)
+    words[11, last] = 3
+    return Graph.from_edges(np.arange(11), np.arange(1, 12), node_ids=np.arange(12), features=words)
+
+
+def test_strict_vectors_do_not_know_the_texts_of_newcomers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for last in (0, 7):
+        graph = word_graph(last)
+        monkeypatch.setattr(inputs, "data_of", lambda dataset, graph=graph: (graph, None))
+        cache = tmp_path / str(last)
+        found.append(inputs.strict_vectors("cora", "own-20", 0, hide_nodes(graph, np.array([11])), 0, cache))
+    one, other = found
+    assert one.shape == (12, 128)
+    assert np.array_equal(one[:11], other[:11])
+    assert not np.array_equal(one[11], other[11])
+
+
+def test_documents_with_the_same_words_are_closer_than_others_and_order_is_that_of_the_nodes() -> None:
+    graph = word_graph()
     vectors = jointly_trained(graph, 400, seed=0)
     assert vectors.shape == (12, 128)
     centred = vectors - vectors.mean(axis=0)
