@@ -42,7 +42,7 @@ def test_no_stored_record_claims_that_a_recipe_of_today_had_an_objective_that_is
     for record in read_records(RESULTS, table).values():
         if str(record.get("system")).startswith("sanne-"):
             gone = any(record["system"].startswith(f"sanne-{recipe}") for recipe in GONE_RECIPES)
-            objectives = {candidate["settings"]["objective"]["objective"] for candidate in record["candidates"]}
+            objectives = {candidate["settings"]["objective"]["objective"] for candidate in record.get("candidates", [])}
             assert ("distil" in objectives) == gone, record["system"]
 
 
