@@ -212,7 +212,7 @@ def check_predictions(path: Path) -> None:
 def write_predictions(path: Path, predictions: Iterable[tuple[Label, Prediction]]) -> int:
     """Write one row per node and label: id, label, probability, runner_up, runner_up_probability; returns how many."""
     rows = [
-        (node_id, label, probability, *(found.runner_up or (None, None)))
+        (node_id, label, round(probability, 6), *_rounded(found.runner_up))
         for node_id, found in predictions
         for label, probability in found.labels
     ]
@@ -226,3 +226,7 @@ def write_predictions(path: Path, predictions: Iterable[tuple[Label, Prediction]
         else:
             pq.write_table(table, part)
     return len(rows)
+
+
+def _rounded(pair: tuple[Label, float] | None) -> tuple[Label | None, float | None]:
+    return (None, None) if pair is None else (pair[0], round(pair[1], 6))
