@@ -35,7 +35,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     `model` is a fitted SANNE or a model folder, `graph` the graph as it is now, for nodes that came after the fit.
     Without `C`, cross-validation chooses it. `y` is one label a node, or a matrix of 0 and 1 with a column per label
-    for several. `record_` of a fitted one has the cross-validated accuracy.
+    for several, of which every node gets one at least. `record_` of a fitted one has the cross-validated accuracy.
 
     >>> cross_val_score(NodeClassifier(model), ids, labels)
     """
@@ -212,7 +212,7 @@ def check_predictions(path: Path) -> None:
 def write_predictions(path: Path, predictions: Iterable[tuple[Label, Prediction]]) -> int:
     """Write one row per node and label: id, label, probability, runner_up, runner_up_probability; returns how many."""
     rows = [
-        (node_id, label, round(probability, 6), *_rounded(found.runner_up))
+        (node_id, label, probability, *(found.runner_up or (None, None)))
         for node_id, found in predictions
         for label, probability in found.labels
     ]
@@ -226,7 +226,3 @@ def write_predictions(path: Path, predictions: Iterable[tuple[Label, Prediction]
         else:
             pq.write_table(table, part)
     return len(rows)
-
-
-def _rounded(pair: tuple[Label, float] | None) -> tuple[Label | None, float | None]:
-    return (None, None) if pair is None else (pair[0], round(pair[1], 6))

@@ -20,6 +20,12 @@ class Prediction:
     labels: tuple[tuple[Label, float], ...]
     runner_up: tuple[Label, float] | None  # the likeliest of the other labels
 
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        likely = [{"label": label, "probability": share} for label, share in self.labels]
+        other = self.runner_up and {"label": self.runner_up[0], "probability": self.runner_up[1]}
+        return {"labels": likely, "runner_up": other}
+
 
 @dataclass(frozen=True, eq=False)
 class Classifier:
@@ -40,7 +46,7 @@ class Classifier:
         """The labels of nodes with these vectors (count, dim): every node gets at least its likeliest."""
         likely = self.probabilities(vectors)
         order = np.argsort(-likely, axis=1, kind="stable")
-        ranked = np.take_along_axis(likely, order, axis=1)
+        ranked = np.take_along_axis(likely, order, axis=1).round(6)
         counts = label_counts(likely, self.threshold)
         found = []
         for codes, shares, count in zip(order.tolist(), ranked.tolist(), counts.tolist(), strict=True):
