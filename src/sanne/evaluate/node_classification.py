@@ -41,12 +41,12 @@ class Linear:
 
 
 def regressions(
-    rows: npt.NDArray[np.float64], names: npt.NDArray[Any], grid: Sequence[float] = C_GRID
+    rows: npt.NDArray[np.float64], names: npt.NDArray[Any], grid: Sequence[float] = C_GRID, tol: float = 1e-5
 ) -> Iterator[tuple[float, Linear]]:
     """Logistic regression of classes on scaled vectors, at every C of an ascending grid."""
     centre, scale = rows.mean(axis=0), row_scale(rows)
     scaled = (rows - centre) / scale
-    model = LogisticRegression(tol=1e-5, max_iter=10_000, warm_start=True)
+    model = LogisticRegression(tol=tol, max_iter=10_000, warm_start=True)
     for C in grid:
         with calm_threads(scaled):
             model.set_params(C=C).fit(scaled, names)
