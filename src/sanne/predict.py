@@ -23,7 +23,7 @@ from sanne.graph.ids import did_you_mean, match_ids, plain_ids
 from sanne.graph.load import load_graph
 from sanne.graph.readers.tables import read_label_rows
 from sanne.infer.embed import embed_parts
-from sanne.model.classifier import Classifier, Label, Prediction, label_counts
+from sanne.model.classifier import Classifier, Label, Prediction, given_labels
 from sanne.vectors.text import quoted
 
 ENDINGS = (".parquet", ".csv")
@@ -84,8 +84,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         likely, threshold = self.predict_proba(ids), self._learnt().threshold
         if threshold is None:
             return np.asarray(self.classes_[likely.argmax(axis=1)])
-        rank = np.argsort(np.argsort(-likely, axis=1, kind="stable"), axis=1)
-        return np.asarray(rank < label_counts(likely, threshold)[:, None], np.int64)
+        return given_labels(likely, threshold).astype(np.int64)
 
     def save(self, folder: str | Path) -> None:
         """Write the model folder with the classifier in it; `sanne predict`, `sanne serve` and `load` use it."""

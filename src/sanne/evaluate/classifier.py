@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from sanne.errors import InputError
 from sanne.evaluate.node_classification import C_GRID, Linear, percent, regressions
-from sanne.model.classifier import Classifier, Label, label_counts, probabilities_of, shown_labels
+from sanne.model.classifier import Classifier, Label, given_labels, probabilities_of, shown_labels
 from sanne.seeds import numpy_stream
 
 FEW_LABELS = 5  # a class with fewer is learnt, but hardly measured
@@ -66,7 +66,7 @@ def learn_classifier(
     record = {
         "labels": int(members.sum()),
         "nodes": len(rows),
-        "accuracy": _agreement(_given(likely, threshold), truth),
+        "accuracy": _agreement(given_labels(likely, threshold), truth),
         "majority": _agreement(commonest, truth),
         "checked": len(checked),
         "C": best_C,
@@ -96,8 +96,8 @@ def _cross_validate(
         scores = np.empty(members.shape)
         for k, (_, fitted) in enumerate(fits):
             scores[fold == k] = fitted.scores(rows[fold == k])
-        counts = np.maximum((scores > 0).sum(axis=1), 1) if several else np.ones(len(rows), np.int64)
-        found = _agreement(_top(scores, counts), members)
+        likely = probabilities_of(scores, several=several)
+        found = _agreement(given_labels(likely, 0.5 if several else None), members)
         waited = waited + 1 if found < best else 0
         if found > best:
             best, best_C, best_scores = found, C_now, scores
@@ -128,9 +128,8 @@ def _sample(members: Members, seed: int) -> npt.NDArray[np.int64]:
     if len(members) <= _MOST_CHECKED:
         return np.sort(order)
     first = members[order].argmax(axis=1)
-    sizes = np.bincount(first, minlength=members.shape[1])
-    wanted = np.maximum(2, sizes * _MOST_CHECKED // len(members))
-    return np.sort(order[_rank_in_class(first) < wanted[first]])
+    nodes_of = [order[first == k] for k in range(members.shape[1])]
+    return np.sort(np.concatenate([nodes[: max(2, len(nodes) * _MOST_CHECKED // len(order))] for nodes in nodes_of]))
 
 
 def _folds(members: Members, seed: int) -> npt.NDArray[np.int64]:
@@ -140,15 +139,6 @@ def _folds(members: Members, seed: int) -> npt.NDArray[np.int64]:
     fold = np.empty(len(members), np.int64)
     fold[order] = np.arange(len(members)) % min(_FOLDS, len(members))
     return fold
-
-
-def _rank_in_class(codes: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """How many earlier nodes have the same class."""
-    order = np.argsort(codes, kind="stable")
-    starts = np.cumsum(np.bincount(codes)) - np.bincount(codes)
-    rank = np.empty(len(codes), np.int64)
-    rank[order] = np.arange(len(codes)) - starts[codes[order]]
-    return rank
 
 
 def _temperature(scores: Floats, members: Members, several: bool) -> float:
@@ -166,17 +156,7 @@ def _temperature(scores: Floats, members: Members, several: bool) -> float:
 def _threshold(likely: Floats, members: Members) -> float:
     """The probability from which on a label is given, for the best agreement with the labels."""
     tried = [k / 20 for k in range(1, 20)]
-    return max(tried, key=lambda threshold: _agreement(_given(likely, threshold), members))
-
-
-def _given(likely: Floats, threshold: float | None) -> Members:
-    return _top(likely, label_counts(likely, threshold))
-
-
-def _top(scores: Floats, counts: npt.NDArray[np.int64]) -> Members:
-    """The `counts` best classes of every node."""
-    rank = np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1)
-    return np.asarray(rank < counts[:, None])
+    return max(tried, key=lambda threshold: _agreement(given_labels(likely, threshold), members))
 
 
 def _agreement(given: Members, members: Members) -> float:

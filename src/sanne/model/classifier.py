@@ -82,6 +82,12 @@ def label_counts(likely: npt.NDArray[np.float64], threshold: float | None) -> np
     return np.maximum((likely >= threshold).sum(axis=1), 1)
 
 
+def given_labels(likely: npt.NDArray[np.float64], threshold: float | None) -> npt.NDArray[np.bool_]:
+    """Which labels each node gets, (count, classes)."""
+    rank = np.argsort(np.argsort(-likely, axis=1, kind="stable"), axis=1)
+    return np.asarray(rank < label_counts(likely, threshold)[:, None])
+
+
 def check_state(described: Any, shapes: Shapes, dim: int) -> None:
     """A ValueError for a state that is no classifier of vectors of size `dim`; only the shapes of arrays are needed."""
     if not isinstance(described, dict) or described.keys() != {"classes", "threshold", "record"}:
