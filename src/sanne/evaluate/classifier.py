@@ -45,9 +45,9 @@ def learn_classifier(
     left_out = [] if several else [label for label, size in zip(classes, sizes, strict=True) if size < 2]
     keep = np.array([label not in set(left_out) for label in classes], bool)
     if keep.sum() < 2 or (sizes[keep] > 0).sum() < 2:
-        why = f"; {shown_labels(left_out)} have one node each" if left_out else ""
+        why = f" ({shown_labels(left_out)} have one each)" if left_out else ""
         raise InputError(
-            f"{int(keep.sum())} classes with two labelled nodes or more{why}: a classifier needs two such classes; "
+            f"a classifier needs two classes with two labelled nodes or more{why}: "
             "label more nodes, or check that the label column holds classes"
         )
     names = [label for label, kept in zip(classes, keep, strict=True) if kept]
