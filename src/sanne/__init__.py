@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from sanne.estimator import SANNE
     from sanne.graph.graph import Graph
     from sanne.graph.load import load_graph
+    from sanne.predict import NodeClassifier
 
-__all__ = ["SANNE", "Graph", "SanneError", "__version__", "load_graph"]
+__all__ = ["SANNE", "Graph", "NodeClassifier", "SanneError", "__version__", "load_graph"]
 __version__ = version("sanne")
 
 logging.getLogger(__name__).addHandler(logging.NullHandler())
@@ -19,6 +20,7 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 _HOMES = {
     "SANNE": "sanne.estimator",
     "Graph": "sanne.graph.graph",
+    "NodeClassifier": "sanne.predict",
     "SanneError": "sanne.errors",
     "load_graph": "sanne.graph.load",
 }

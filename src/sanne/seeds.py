@@ -72,6 +72,8 @@ PURPOSES = {
     "left_out": 16,
     "fitted": 17,
     "fine": 18,
+    "checked": 19,
+    "folds": 20,
 }
 
 

@@ -8,12 +8,16 @@ import pytest
 from running_server import RunningServer, fit_and_save
 
 from planted import TINY, planted_graph
+from sanne import NodeClassifier
 
 
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of a planted graph of 120 nodes, p0 to p119, with 12 features."""
-    return fit_and_save(tmp_path_factory.mktemp("served"), planted_graph(), TINY)
+    """A model of a planted graph of 120 nodes, p0 to p119, with 12 features, and with a classifier of its groups."""
+    graph = planted_graph()
+    folder = fit_and_save(tmp_path_factory.mktemp("served"), graph, TINY)
+    NodeClassifier(folder).fit(graph.node_ids, graph.labels).save(folder)
+    return folder
 
 
 # A server with little patience. The rest is as it comes.

@@ -405,3 +405,8 @@ def test_reads_from_other_threads_while_nodes_are_added(engine: Engine) -> None:
     assert not [item for item in seen if isinstance(item, BaseException)]
     assert GRAPH.num_nodes - 1 <= min(seen) <= max(seen) <= GRAPH.num_nodes + 39
     assert len(engine.similar_to("p1", 200)) == GRAPH.num_nodes + 39
+
+
+def test_labels_without_a_classifier_are_refused_with_the_command_that_makes_one(engine: Engine) -> None:
+    with pytest.raises(FieldError, match="sanne predict MODEL --labels FILE --save"):
+        engine.predict(engine.some_ids(1))

@@ -49,6 +49,21 @@ def test_embed_gives_vector_uncertainty_explanation_and_similar_nodes(client: ht
     assert cosines == sorted(cosines, reverse=True)
 
 
+def test_labels_are_predicted_for_existing_and_new_nodes(client: httpx.Client) -> None:
+    answer = client.post("/v1/predict", json={"ids": ["p5", "p100"]})
+    assert answer.status_code == 200, answer.text
+    first, second = answer.json()["nodes"]
+    assert (first["id"], first["labels"][0]["label"]) == ("p5", 0)
+    assert (second["id"], second["labels"][0]["label"]) == ("p100", 2)
+    assert first["labels"][0]["probability"] >= first["runner_up"]["probability"]
+    new = [node(features=None, links=["p2", "p4", "p6"]), node(features=None, links=["p102", "p104", "p106"])]
+    found = client.post("/v1/embed", json={"nodes": new, "predict": True}).json()["nodes"]
+    assert [one["prediction"]["labels"][0]["label"] for one in found] == [0, 2]
+    assert "prediction" not in client.post("/v1/embed", json={"nodes": new}).json()["nodes"][0]
+    error(client.post("/v1/predict", json={"ids": ["nobody"]}), 404)
+    assert error(client.post("/v1/predict", json={"ids": ["p1"] * 1001}), 422)["field"] == "ids"
+
+
 def test_embed_keeps_nothing_and_gives_the_same_again(client: httpx.Client) -> None:
     before = client.get("/readyz").json()["nodes"]
     request = {"nodes": [node()]}

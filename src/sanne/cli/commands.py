@@ -16,6 +16,7 @@ from sanne.cli.export import export
 from sanne.cli.fit import fit
 from sanne.cli.options import notes, program_options
 from sanne.cli.plot import plot
+from sanne.cli.predict import predict
 from sanne.cli.research import add_research
 from sanne.cli.serve import serve
 from sanne.cli.similar import similar
@@ -30,7 +31,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.callback()(program_options)
-for _command in (build, fit, embed, similar, explain, evaluate, plot, export, serve, demo):
+for _command in (build, fit, embed, predict, similar, explain, evaluate, plot, export, serve, demo):
     app.command()(_command)
 app.add_typer(data_app, name="data")
 add_research(app)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from sanne.errors import InputError, UnknownNodeError
-from sanne.graph.ids import plain_ids, refuse_control_character
+from sanne.graph.ids import did_you_mean, plain_ids, refuse_control_character
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
@@ -227,6 +227,7 @@ class Graph:
             raise UnknownNodeError(
                 f"{len(missing)} of {len(asked)} node ids are not in the graph ({shown}"
                 f"{', ...' if len(missing) > 3 else ''}); check their spelling or load the graph that has them"
+                f"{did_you_mean(missing[0], self.node_ids)}"
             )
         return found
 

@@ -1,6 +1,7 @@
 """Turn columns of node ids into indices: clean, number and match ids without a loop per edge."""
 
 import contextlib
+import difflib
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ IntArray = npt.NDArray[np.int64]
 CANONICAL_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"  # as int() prints it: not 007, +7 or 1e3
 IDS_AT_ONCE = 1_000_000
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # Unicode's category Cc, and halves of surrogate pairs
+_MOST_COMPARED = 200_000  # ids that a misspelt one is compared with
 _BYTES_A_NUMBER = 16  # of a range that is counted: a byte to mark it, 4 for the node, 8 for the id
 _SPARSEST = 8  # numbers of a range for each id, where counting is still faster than hashing
 
@@ -183,6 +185,14 @@ def refuse_control_character(column: pa.Array | pa.ChunkedArray, place: Callable
 def shown(ids: npt.NDArray[Any], row: int) -> str:
     """An id as a message shows it: 'a' or 7, never np.int64(7)."""
     return repr(ids[row : row + 1].tolist()[0])
+
+
+def did_you_mean(node_id: Any, ids: npt.NDArray[Any]) -> str:
+    """A question for a message, if a text id is close to one of these; else an empty text."""
+    if ids.dtype.kind == "i" or len(ids) > _MOST_COMPARED:
+        return ""
+    close = difflib.get_close_matches(str(node_id), ids.tolist(), n=1, cutoff=0.75)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

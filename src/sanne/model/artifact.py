@@ -23,6 +23,7 @@ from sanne.features.base import FeatureMap
 from sanne.features.choose import restore_features
 from sanne.files.atomic import check_target, read_unreplaced
 from sanne.graph.graph import FloatArray, Graph, IntArray
+from sanne.model.classifier import Classifier, check_state
 from sanne.model.kinds import model_kind
 from sanne.model.model import Model
 from sanne.model.safe_files import Shapes, check_shapes, digest_of, read_tensors, require_regular, tensor_shapes, under
@@ -30,6 +31,7 @@ from sanne.model.safe_files import Shapes, check_shapes, digest_of, read_tensors
 FORMAT_VERSION = 4
 VECTORS = "vectors.parquet"  # the vectors of the training nodes, written by the estimator
 _FILES = ("model.safetensors", "features.json", VECTORS)
+_CLASSIFIER = ("classifier.json", "classifier.safetensors")  # of a model that predicts labels too
 _LARGEST_CONFIG = 64 * 2**20  # bytes
 
 
@@ -44,6 +46,7 @@ class Artifact:
     num_nodes: int  # of the training graph
     record: dict[str, Any] = field(default_factory=dict)  # recipe, data, losses, seconds, versions: for the card
     sha256: dict[str, str] = field(default_factory=dict)  # of the files that it was read from
+    classifier: Classifier | None = None
     _kept: WeakKeyDictionary[Graph, FloatArray] = field(default_factory=WeakKeyDictionary, init=False, compare=False)
 
     def rows(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
@@ -76,10 +79,13 @@ class Artifact:
         tensors |= {f"features/{name}": torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()}
         save_file(tensors, folder / "model.safetensors")
         _write_json(folder / "features.json", {"name": self.feature_map.name, "state": description})
-        shutil.copymode(
-            folder / "features.json", folder / "model.safetensors"
-        )  # safetensors makes it readable by its owner only
-        files = {name: digest_of(folder / name) for name in _FILES if (folder / name).is_file()}
+        if self.classifier is not None:
+            labels, numbers = self.classifier.state()
+            _write_json(folder / "classifier.json", labels)
+            save_file({name: torch.from_numpy(a) for name, a in numbers.items()}, folder / "classifier.safetensors")
+        for path in folder.glob("*.safetensors"):  # which safetensors makes readable by its owner only
+            shutil.copymode(folder / "features.json", path)
+        files = {name: digest_of(folder / name) for name in (*_FILES, *_CLASSIFIER) if (folder / name).is_file()}
         _write_json(
             folder / "config.json",
             {
@@ -118,6 +124,7 @@ class Artifact:
             arrays = {name: tensor.numpy() for name, tensor in under("features/", tensors).items()}
             feature_map = restore_features(features["name"], features["state"], arrays)
             model.load_state_dict(under("model/", tensors))
+            classifier = _read_classifier(place, header["sha256"], model.vector_dim)
         except (
             *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError),
             *(RuntimeError, OSError, MemoryError),
@@ -125,7 +132,8 @@ class Artifact:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ModelFolderError(f"{place}: the model folder is damaged ({reason}): fit again") from None
         model.eval()
-        return cls(config, header["seed"], feature_map, model, header["num_nodes"], header["record"], header["sha256"])
+        counts, record, digests = header["num_nodes"], header["record"], header["sha256"]
+        return cls(config, header["seed"], feature_map, model, counts, record, digests, classifier)
 
 
 def check_model_target(folder: str | Path) -> Path:
@@ -134,7 +142,7 @@ def check_model_target(folder: str | Path) -> Path:
     if not target.is_dir():
         return target
     names = {path.name for path in target.iterdir()}
-    if foreign := sorted(names - {*_FILES, "config.json", "README.md"}):
+    if foreign := sorted(names - {*_FILES, *_CLASSIFIER, "config.json", "README.md"}):
         raise InputError(f"{folder}: there are other files in this folder ({foreign[0]}); choose an empty or a new one")
     if names:
         try:
@@ -189,6 +197,20 @@ def _model_of_shapes(header: dict[str, Any], config: Config, features: Any, shap
     expected |= {f"model/{name}": tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     check_shapes(shapes, expected)
     return model
+
+
+def _read_classifier(place: Path, digests: dict[str, Any], dim: int) -> Classifier | None:
+    """The classifier of a model folder, if it has one."""
+    if not any(name in digests or os.path.lexists(place / name) for name in _CLASSIFIER):
+        return None
+    for name in _CLASSIFIER:
+        _check_regular(place / name)
+        _check_digest(place / name, digests)
+    described = json.loads((place / "classifier.json").read_text(encoding="utf-8"))
+    with _damage_reported(place / "classifier.safetensors"):
+        check_state(described, tensor_shapes(place / "classifier.safetensors"), dim)
+        tensors = read_tensors(place / "classifier.safetensors")
+    return Classifier.restore(described, {name: tensor.numpy() for name, tensor in tensors.items()})
 
 
 @contextlib.contextmanager

@@ -41,6 +41,7 @@ def model_card(artifact: Artifact) -> str:
         "",
         "## Settings",
         *_table({k: v for section in artifact.config.to_dict().values() for k, v in section.items()}),
+        *_labels(artifact),
         "",
         "## Versions",
         *_table(record.get("versions", {})),
@@ -82,6 +83,26 @@ def _chosen(artifact: Artifact) -> list[str]:
     else:
         lines += ["There were too few columns to hide any of them: own and smoothed columns stand side by side."]
     return [*lines, "", "Weights of the blocks of a vector:", *_table(chosen["weights"])]
+
+
+def _labels(artifact: Artifact) -> list[str]:
+    """The classifier that is kept in the folder, if there is one."""
+    if artifact.classifier is None:
+        return []
+    record, several = artifact.classifier.record, artifact.classifier.threshold is not None
+    return [
+        "",
+        "## Labels",
+        "A classifier of the vectors: `sanne predict this/folder --out predictions.csv`.",
+        *_table(
+            {
+                "labels": artifact.classifier.classes,
+                "learnt from": f"{record.get('nodes')} nodes",
+                f"cross-validated {'F1' if several else 'accuracy'}, percent": record.get("accuracy"),
+                "the commonest label alone": record.get("majority"),
+            }
+        ),
+    ]
 
 
 def _table(values: dict[str, Any]) -> list[str]:

@@ -28,7 +28,7 @@ def write_csv(path: Path, parts: Iterable[Embedding], count: int, dim: int) -> N
         writer: Any = None
         for vectors in parts:
             columns = {
-                "id": _quoted(pa.array(vectors.node_ids)),
+                "id": quoted(pa.array(vectors.node_ids)),
                 "uncertainty": pa.array(vectors.uncertainty, from_pandas=True),
             }
             columns |= {f"e{i}": pa.array(column) for i, column in enumerate(vectors.vectors.T)}
@@ -58,7 +58,7 @@ def read_csv(path: Path) -> Embedding:
     return Embedding.of(ids_from_text(_unquoted(table["id"]).to_pylist()), np.array(numbers).T, uncertainty)
 
 
-def _quoted(ids: pa.Array) -> pa.Array:
+def quoted(ids: pa.Array) -> pa.Array:
     """Ids with a ' in front of formulas, and of such a quote before a formula, so that `_unquoted` is the reverse."""
     if not pa.types.is_string(ids.type):
         return ids

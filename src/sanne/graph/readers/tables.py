@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from sanne.errors import InputError
 from sanne.graph.graph import Graph
-from sanne.graph.ids import Ids, id_array, match_ids, number_ids, refuse_control_characters, sort_ids
+from sanne.graph.ids import Ids, did_you_mean, id_array, match_ids, number_ids, refuse_control_characters, sort_ids
 from sanne.graph.readers.columns import (
     Block,
     Table,
@@ -89,19 +89,49 @@ def read_tables(
 
 def read_label_table(source: Any, node_ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """One label per node of `node_ids`: -1 or "" where the table has none. Rows of other nodes are passed over."""
+    block, key, label = _label_columns(source, None)
+    read_unique_ids(block, key)
+    nodes, given, _ = _known_labels(block, key, label, node_ids)
+    labels = np.full(len(node_ids), -1 if given.dtype.kind == "i" else "", dtype=given.dtype)
+    labels[nodes] = given
+    return labels
+
+
+def read_label_rows(
+    source: Any, node_ids: npt.NDArray[Any], label: str | None = None
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any], list[Any]]:
+    """The node of every row and its label, in a table that may name a node more than once.
+
+    Rows of nodes that `node_ids` does not have are passed over; their ids come last.
+    """
+    return _known_labels(*_label_columns(source, label), node_ids)
+
+
+def _label_columns(source: Any, label: str | None) -> tuple[Block, str, str]:
     table = open_table(source, "label table")
-    key, label = _conventional(table, "id"), _conventional(table, "label")
+    if label is not None:
+        _check_columns(table, [label], "label")
+    key, label = _conventional(table, "id"), label or _conventional(table, "label")
     if key is None or label is None:
         raise InputError(f"{table.name}: a label table needs the columns id and label; {_columns_of(table)}")
-    block = Block.whole(table, [key, label], [key, label])
-    position = match_ids(pa.array(node_ids), read_unique_ids(block, key))
-    known = position >= 0
-    if not known.any():
-        raise InputError(f"{table.name}: none of its ids is a node of the model; check the column 'id'")
-    given = read_labels(block, label, infer=not table.typed)
-    labels = np.full(len(node_ids), -1 if given.dtype.kind == "i" else "", dtype=given.dtype)
-    labels[known] = given[position[known]]
-    return labels
+    return Block.whole(table, [key, label], [key, label]), key, label
+
+
+def _known_labels(
+    block: Block, key: str, label: str, node_ids: npt.NDArray[Any]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any], list[Any]]:
+    if block.data.num_rows == 0:
+        raise InputError(f"{block.table.name}: it has no rows, only column names; add one row per label")
+    ids = number_ids([read_ids(block, key)])
+    refuse_control_characters(ids, block.place)
+    found = match_ids(ids.distinct, pa.array(node_ids))
+    unknown = ids.distinct.filter(pa.array(found < 0)).to_pylist()
+    if len(unknown) == len(ids.distinct):
+        hint = did_you_mean(unknown[0], node_ids) or "; check the column 'id'"
+        raise InputError(f"{block.table.name}: none of its ids is a node of the model, not even {unknown[0]!r}{hint}")
+    nodes = found[ids.rows]
+    labels = read_labels(block, label, infer=not block.table.typed)
+    return nodes[nodes >= 0], labels[nodes >= 0], unknown
 
 
 def open_table(source: Any, name: str) -> Table:

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 import anyio.to_thread
@@ -25,7 +26,16 @@ from sanne.serve.http.errors import Refusal, add_error_handlers
 from sanne.serve.http.guard import Guard
 from sanne.serve.http.metrics import Measure, Metrics
 from sanne.serve.http.openapi import describe
-from sanne.serve.http.work import EmbedRequest, Work, known_json, nodes_json, similar_json, to_json
+from sanne.serve.http.work import (
+    EmbedRequest,
+    Work,
+    known_json,
+    labelled_json,
+    nodes_json,
+    predictions_json,
+    similar_json,
+    to_json,
+)
 from sanne.serve.limits import ServeLimits
 from sanne.serve.live.features import NewNode
 
@@ -83,6 +93,7 @@ class Api:
             Route("POST", "/v1/edges", self.add_edges, schemas.AddedEdges),
             Route("GET", "/v1/similar/{node_id:path}", self.similar, schemas.SimilarNodes),
             Route("POST", "/v1/similar", self.similar_query, schemas.SimilarNodes),
+            Route("POST", "/v1/predict", self.predict, schemas.Predictions),
             Route("POST", "/v1/refresh", self.refresh, schemas.Refreshed),
             Route("GET", "/healthz", self.health, schemas.Health),
             Route("GET", "/readyz", self.ready, schemas.Ready),
@@ -106,7 +117,8 @@ class Api:
         self._check_count(request.explained, self.config.max_similar, "explain")
         self._check_count(request.similar, self.config.max_similar, "similar")
         nodes = tuple(self._new_node(node.id, node, f"nodes[{i}]") for i, node in enumerate(request.nodes))
-        payload = EmbedRequest(nodes, request.explained, request.similar, nodes_json)
+        write = partial(labelled_json, self.engine.classifier) if request.predict else nodes_json
+        payload = EmbedRequest(nodes, request.explained, request.similar, write)
         return json_response(await self.writer.run(kind, payload, len(nodes)))
 
     def node(self, node_id: PathId) -> Response:
@@ -145,6 +157,11 @@ class Api:
             raise FieldError("vector", f"{vector.size} numbers, but the model's vectors have {self.engine.dim}")
         found = await run_in_threadpool(self.engine.similar_to_vector, vector, request.k)
         return json_response(similar_json(found))
+
+    def predict(self, request: schemas.PredictQuery) -> Response:
+        """The labels of existing nodes, by the classifier that `sanne predict --save` keeps in the model."""
+        self._check_count(len(request.ids), self.config.max_nodes, "ids")
+        return json_response(predictions_json(self.engine.predict(request.ids)))
 
     async def refresh(self, request: Annotated[schemas.Refresh, Body()] = schemas.Refresh()) -> Response:  # noqa: B008
         """Recompute the vectors of nodes near recent changes."""

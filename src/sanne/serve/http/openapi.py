@@ -20,6 +20,7 @@ def _add_limits(schemas: dict[str, Any], config: ServeLimits) -> None:
     for count in [*schemas["Nodes"]["properties"]["explain"]["anyOf"], schemas["Nodes"]["properties"]["similar"]]:
         if count["type"] == "integer":
             count["maximum"] = config.max_similar
+    schemas["PredictQuery"]["properties"]["ids"]["maxItems"] = config.max_nodes
     schemas["SimilarQuery"]["properties"]["k"]["maximum"] = config.max_similar
 
 
@@ -38,6 +39,7 @@ def _add_examples(paths: dict[str, Any], engine: Engine, ids: list[Any]) -> None
         ("/v1/nodes/{node_id}", "put", content),
         ("/v1/edges", "post", edges),
         ("/v1/similar", "post", {"node": content, "k": 5}),
+        ("/v1/predict", "post", {"ids": ids} if ids and engine.predicts else None),
         ("/v1/refresh", "post", {"limit": 100}),
         ("/v1/map/place", "post", {"nodes": [{"vector": [1.0] + [0.0] * (engine.dim - 1)}]}),
     ):

@@ -86,11 +86,18 @@ class Nodes(Strict):
         description=f"List this many nodes that contributed to each vector; true: {EXPLAINED_BY_DEFAULT}.",
     )
     similar: Count = Field(default=0, description="List this many of the nearest nodes.")
+    predict: StrictBool = Field(default=False, description="Predict labels, if the model has a classifier.")
 
     @property
     def explained(self) -> int:
         """`explain` as a number."""
         return EXPLAINED_BY_DEFAULT if self.explain is True else int(self.explain)
+
+
+class PredictQuery(Strict):
+    """Existing nodes, fitted or added, whose labels are asked for."""
+
+    ids: list[NodeId] = Field(min_length=1)
 
 
 class Edge(Strict):
@@ -135,6 +142,24 @@ class Similar(BaseModel):
     similarity: float = Field(description="Cosine of the two vectors.")
 
 
+class Likely(BaseModel):
+    label: str | int
+    probability: float
+
+
+class Prediction(BaseModel):
+    labels: list[Likely] = Field(description="The label, or all labels that are likely enough, likeliest first.")
+    runner_up: Likely | None = Field(description="The likeliest of the other labels.")
+
+
+class Predicted(Prediction):
+    id: str | int
+
+
+class Predictions(BaseModel):
+    nodes: list[Predicted]
+
+
 class Embedded(BaseModel):
     id: str | int
     vector: list[float]
@@ -145,6 +170,7 @@ class Embedded(BaseModel):
         default=None, description="The nodes that contributed to the vector, if asked for."
     )
     similar: list[Similar] | None = Field(default=None, description="The nearest nodes, if asked for.")
+    prediction: Prediction | None = Field(default=None, description="Labels, if asked for.")
 
 
 class EmbeddedNodes(BaseModel):

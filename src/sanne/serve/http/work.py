@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import orjson
 
 from sanne.errors import StoreError
+from sanne.model.classifier import Classifier, Prediction
 from sanne.serve.engine.engine import Answer, Engine, NodeInfo
 from sanne.serve.http.batching import Kind
-from sanne.serve.live.features import NewNode
+from sanne.serve.live.features import NewNode, NodeId
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +80,18 @@ def _outcome(call: Callable[[], Any]) -> Any:
 def nodes_json(answers: list[Answer]) -> bytes:
     """The answer to /v1/embed and /v1/nodes."""
     return to_json({"nodes": [_embedded(answer) for answer in answers]})
+
+
+def labelled_json(classifier: Classifier, answers: list[Answer]) -> bytes:
+    """The same with labels."""
+    found = classifier.predict(np.stack([answer.vector for answer in answers]))
+    rows = zip(answers, found, strict=True)
+    return to_json({"nodes": [_embedded(answer) | {"prediction": labels.to_dict()} for answer, labels in rows]})
+
+
+def predictions_json(found: Sequence[tuple[NodeId, Prediction]]) -> bytes:
+    """The answer to /v1/predict."""
+    return to_json({"nodes": [{"id": id, **labels.to_dict()} for id, labels in found]})
 
 
 def node_json(answer: Answer) -> bytes:

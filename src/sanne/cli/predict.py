@@ -1,0 +1,127 @@
+"""`sanne predict`: labels for nodes, fitted or new."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from sanne.cli.options import (
+    CurrentGraph,
+    Json,
+    KnownText,
+    ModelFolder,
+    NodeTable,
+    Seed,
+    notes,
+    print_table,
+    seconds_since,
+    show,
+)
+from sanne.errors import InputError
+
+if TYPE_CHECKING:
+    from sanne.model.classifier import Classifier
+
+_CLASSES_SHOWN = 30
+
+
+def predict(
+    model: ModelFolder,
+    labels: Annotated[
+        Path | None, typer.Option(help="Table with the columns id and label. Default: the saved classifier.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="predictions.parquet or .csv.")] = None,
+    graph: CurrentGraph = None,
+    node_table: NodeTable = None,
+    text: KnownText = None,
+    nodes: Annotated[
+        Path | None, typer.Option(help="One node id per line, or Parquet with a column id. Default: all nodes.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Column of the table with the labels. Default: label.")] = None,
+    separator: Annotated[
+        str | None, typer.Option(help="Stands between the labels of a node, as in 'red;blue'.", metavar="TEXT")
+    ] = None,
+    save: Annotated[bool, typer.Option("--save", help="Keep the classifier in the model folder.")] = False,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Predict labels of nodes, fitted or new, from the labels of some."""
+    from sanne.estimator import SANNE
+    from sanne.predict import (
+        check_predictions,
+        learn_from_table,
+        predict_nodes,
+        save_classifier,
+        saved_classifier,
+        write_predictions,
+    )
+    from sanne.source import ModelSource, read_node_list
+
+    if out is None and (labels is None or graph or node_table or nodes):
+        raise InputError("missing --out: give --out predictions.parquet")
+    if labels is None and (label is not None or separator is not None or save):
+        raise InputError("--label, --separator and --save are about a table of labels: give --labels labels.csv")
+    if separator == "":
+        raise InputError("--separator is empty: give the text that stands between labels, as in --separator ';'")
+    if out is not None:
+        check_predictions(out)
+    started = time.perf_counter()
+    wanted = None if nodes is None else read_node_list(nodes)
+    fitted, unknown = SANNE.load(model), list[Any]()
+    if labels is None:
+        classifier = saved_classifier(fitted)
+    else:
+        classifier, unknown = learn_from_table(fitted, labels, label=label, separator=separator, seed=seed)
+    asked = graph is not None or node_table is not None
+    now = ModelSource.of_model(fitted.artifact_, graph, node_table, text).load() if asked else None
+    rows = None if out is None else write_predictions(out, predict_nodes(fitted, classifier, now, wanted))
+    if save:
+        save_classifier(fitted, classifier, model)
+    result: dict[str, Any] = {"predictions": None if out is None else str(out), "rows": rows}
+    result |= _summary(classifier) | {"saved": str(model) if save else None, "seconds": seconds_since(started)}
+    if as_json:
+        show(result | {"classes": dict(_sizes(classifier)), "unknown_ids": len(unknown)}, as_json)
+        return
+    if unknown:
+        notes.print(
+            f"{len(unknown):,} ids of {labels} are not in the model and were passed over, such as {unknown[0]!r}"
+        )
+    if labels is not None:
+        _show_classes(classifier)
+    show(result, as_json, f"wrote {out}" if out else None)
+
+
+def _summary(classifier: "Classifier") -> dict[str, Any]:
+    """What cross-validation found."""
+    record = classifier.record
+    measure = "accuracy" if classifier.threshold is None else "f1"
+    return {
+        f"cross_validated_{measure}": round(record["accuracy"], 2),
+        f"{measure}_of_the_commonest_label": round(record["majority"], 2),
+        "labelled_nodes": record["nodes"],
+        "threshold": classifier.threshold,
+        "left_out": record["left_out"] or None,
+    }
+
+
+def _sizes(classifier: "Classifier") -> list[tuple[str, int]]:
+    """Labels and how many nodes have them, the commonest first."""
+    sizes = zip(map(str, classifier.classes), classifier.record["counts"], strict=True)
+    return sorted(sizes, key=lambda pair: -pair[1])
+
+
+def _show_classes(classifier: "Classifier") -> None:
+    from sanne.evaluate.classifier import FEW_LABELS
+    from sanne.model.classifier import shown_labels
+
+    sizes = _sizes(classifier)
+    print_table(("label", "nodes"), [(name, f"{size:,}") for name, size in sizes[:_CLASSES_SHOWN]])
+    if len(sizes) > _CLASSES_SHOWN:
+        notes.print(f"and {len(sizes) - _CLASSES_SHOWN} more labels")
+    if few := [name for name, size in sizes if size < FEW_LABELS]:
+        notes.print(
+            f"few labels, so expect mistakes: {shown_labels(few)} have fewer than {FEW_LABELS} nodes", markup=False
+        )
+    if left_out := classifier.record["left_out"]:
+        notes.print(f"left out and never predicted: {shown_labels(left_out)} have a single node", markup=False)

@@ -1,0 +1,165 @@
+"""Learn a classifier from vectors and labels: C by cross-validation, probabilities calibrated on the left-out folds."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.optimize import minimize_scalar
+from tqdm import tqdm
+
+from sanne.errors import InputError
+from sanne.evaluate.node_classification import C_GRID, Linear, percent, regressions
+from sanne.model.classifier import Classifier, Label, given_labels, probabilities_of, shown_labels
+from sanne.seeds import numpy_stream
+
+FEW_LABELS = 5  # a class with fewer is learnt, but hardly measured
+_FOLDS = 5
+_MOST_CHECKED = 5000  # labelled nodes that cross-validation looks at; more cost minutes and change little
+_PATIENCE = 3  # values of C with a worse score, before larger ones are given up
+_TOLERANCE = 1e-4  # of a gradient; a tenth of it takes half as long again and changes no accuracy
+_ABSENT = -20.0  # score of a label that no node of a fold has
+
+Floats = npt.NDArray[np.float64]
+Members = npt.NDArray[np.bool_]  # (nodes, classes): which labels a node has
+
+
+def learn_classifier(
+    vectors: npt.NDArray[Any],
+    members: Members,
+    classes: Sequence[Label],
+    *,
+    several: bool = False,
+    C: float | None = None,
+    seed: int = 0,
+    progress: bool | None = False,
+) -> Classifier:
+    """The classifier of labelled nodes; without `several`, every node has exactly one label.
+
+    With one label a node, classes with a single node are left out: nothing could be said about how well they are
+    learnt. `record` of the result has the scores and counts.
+
+    >>> learn_classifier(model.embedding_, labels[:, None] == classes, classes).record["accuracy"]
+    """
+    rows, sizes = np.asarray(vectors, np.float64), members.sum(axis=0)
+    left_out = [] if several else [label for label, size in zip(classes, sizes, strict=True) if size < 2]
+    keep = np.array([label not in set(left_out) for label in classes], bool)
+    if keep.sum() < 2 or (sizes[keep] > 0).sum() < 2:
+        why = f" ({shown_labels(left_out)} have one each)" if left_out else ""
+        raise InputError(
+            f"a classifier needs two classes with two labelled nodes or more{why}: "
+            "label more nodes, or check that the label column holds classes"
+        )
+    names = [label for label, kept in zip(classes, keep, strict=True) if kept]
+    used = members[:, keep].any(axis=1) | several
+    rows, members = rows[used], members[used][:, keep]
+    checked = _sample(members, seed)
+    best_C, scores = _cross_validate(rows[checked], members[checked], several, C, seed, progress)
+    truth = members[checked]
+    heat = _temperature(scores, truth, several)
+    likely = probabilities_of(scores / heat, several=several)
+    threshold = _threshold(likely, truth) if several else None
+    _, fitted = next(_fits(rows, members, several, (best_C,)))
+    weight = fitted.weight / (fitted.scale * heat)
+    commonest = np.zeros_like(truth)
+    commonest[:, members.sum(axis=0).argmax()] = True
+    record = {
+        "labels": int(members.sum()),
+        "nodes": len(rows),
+        "accuracy": _agreement(given_labels(likely, threshold), truth),
+        "majority": _agreement(commonest, truth),
+        "checked": len(checked),
+        "C": best_C,
+        "counts": [int(size) for size in sizes[keep]],
+        "left_out": left_out,
+    }
+    return Classifier(
+        tuple(names),
+        np.ascontiguousarray(weight, np.float32),
+        np.asarray(fitted.bias / heat - fitted.centre @ weight, np.float32),
+        threshold,
+        record,
+    )
+
+
+def _cross_validate(
+    rows: Floats, members: Members, several: bool, C: float | None, seed: int, progress: bool | None
+) -> tuple[float, Floats]:
+    """The best C (the smaller of equals), and the scores that it gives every node from the folds without it."""
+    fold = _folds(members, seed)
+    grid = C_GRID if C is None else (C,)
+    paths = [_fits(rows[fold != k], members[fold != k], several, grid) for k in range(fold.max() + 1)]
+    best, best_C, waited = -1.0, grid[0], 0
+    best_scores: Floats = np.empty(members.shape)
+    bar = tqdm(grid, desc="choosing C", disable=None if progress is None else not progress)
+    for C_now, *fits in zip(bar, *paths, strict=True):
+        scores = np.empty(members.shape)
+        for k, (_, fitted) in enumerate(fits):
+            scores[fold == k] = fitted.scores(rows[fold == k])
+        likely = probabilities_of(scores, several=several)
+        found = _agreement(given_labels(likely, 0.5 if several else None), members)
+        waited = waited + 1 if found < best else 0
+        if found > best:
+            best, best_C, best_scores = found, C_now, scores
+        if waited == _PATIENCE or best == 100:
+            break
+    bar.close()
+    return best_C, best_scores
+
+
+def _fits(rows: Floats, members: Members, several: bool, grid: Sequence[float]) -> Iterator[tuple[float, Linear]]:
+    """The regressions of a grid of C: one for all classes, or one for each label against the rest."""
+    if not several:
+        yield from regressions(rows, members.argmax(axis=1), grid, _TOLERANCE)
+        return
+    learnt = [k for k in range(members.shape[1]) if 0 < members[:, k].sum() < len(rows)]
+    always = np.where(members.any(axis=0), -_ABSENT, _ABSENT)
+    for C, *fits in zip(grid, *(regressions(rows, members[:, k], grid, _TOLERANCE) for k in learnt), strict=True):
+        weight, bias = np.zeros((rows.shape[1], members.shape[1])), always.copy()
+        for k, (_, fitted) in zip(learnt, fits, strict=True):
+            weight[:, k], bias[k] = fitted.weight[:, 1], fitted.bias[1]
+        centre, scale = (fits[0][1].centre, fits[0][1].scale) if fits else (np.zeros(rows.shape[1]), 1.0)
+        yield C, Linear(np.arange(members.shape[1]), weight, bias, centre, scale)
+
+
+def _sample(members: Members, seed: int) -> npt.NDArray[np.int64]:
+    """Some nodes to cross-validate on: all if they are not too many, else a share of every class, two at least."""
+    order = numpy_stream(seed, "checked").permutation(len(members))
+    if len(members) <= _MOST_CHECKED:
+        return np.sort(order)
+    first = members[order].argmax(axis=1)
+    nodes_of = [order[first == k] for k in range(members.shape[1])]
+    return np.sort(np.concatenate([nodes[: max(2, len(nodes) * _MOST_CHECKED // len(order))] for nodes in nodes_of]))
+
+
+def _folds(members: Members, seed: int) -> npt.NDArray[np.int64]:
+    """The fold of every node, from 0; the nodes of a class go to the folds in turn."""
+    order = numpy_stream(seed, "folds").permutation(len(members))
+    order = order[np.argsort(members[order].argmax(axis=1), kind="stable")]
+    fold = np.empty(len(members), np.int64)
+    fold[order] = np.arange(len(members)) % min(_FOLDS, len(members))
+    return fold
+
+
+def _temperature(scores: Floats, members: Members, several: bool) -> float:
+    """The number that scores are divided by so that the left-out labels are likeliest."""
+
+    def loss(log_heat: float) -> float:
+        warm = scores / np.exp(log_heat)
+        if several:
+            return float(np.logaddexp(0, np.where(members, -warm, warm)).mean())
+        return float((np.logaddexp.reduce(warm, axis=1) - warm[members]).mean())
+
+    return float(np.exp(minimize_scalar(loss, bounds=(-3, 3), method="bounded").x))
+
+
+def _threshold(likely: Floats, members: Members) -> float:
+    """The probability from which on a label is given, for the best agreement with the labels."""
+    tried = [k / 20 for k in range(1, 20)]
+    return max(tried, key=lambda threshold: _agreement(given_labels(likely, threshold), members))
+
+
+def _agreement(given: Members, members: Members) -> float:
+    """Micro-averaged F1 in percent, which is accuracy where every node has one label."""
+    both = (given & members).sum()
+    return percent(2 * both / max(1, given.sum() + members.sum()))

@@ -1,0 +1,227 @@
+"""Labels of nodes from a model's vectors: a scikit-learn classifier that takes node ids, and tables of predictions."""
+
+import dataclasses
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+
+from sanne.errors import InputError, UnknownNodeError
+from sanne.estimator import SANNE
+from sanne.evaluate.classifier import learn_classifier
+from sanne.evaluate.splits import has_label
+from sanne.files.atomic import check_target, replaced_file
+from sanne.graph.graph import FloatArray, Graph
+from sanne.graph.ids import did_you_mean, match_ids, plain_ids
+from sanne.graph.load import load_graph
+from sanne.graph.readers.tables import read_label_rows
+from sanne.infer.embed import embed_parts
+from sanne.model.classifier import Classifier, Label, Prediction, given_labels
+from sanne.vectors.text import quoted
+
+ENDINGS = (".parquet", ".csv")
+_ROWS_AT_ONCE = 10_000
+
+
+class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Labels of nodes by their ids: logistic regression on the vectors of a fitted model.
+
+    `model` is a fitted SANNE or a model folder, `graph` the graph as it is now, for nodes that came after the fit.
+    Without `C`, cross-validation chooses it. `y` is one label a node, or a matrix of 0 and 1 with a column per label
+    for several, of which every node gets one at least. `record_` of a fitted one has the cross-validated accuracy.
+
+    >>> cross_val_score(NodeClassifier(model), ids, labels)
+    """
+
+    def __init__(
+        self,
+        model: SANNE | str | Path | None = None,
+        *,
+        graph: Any = None,
+        C: float | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.model = model
+        self.graph = graph
+        self.C = C
+        self.random_state = random_state
+
+    def fit(self, ids: Iterable[Any], y: npt.ArrayLike) -> Self:
+        """Learn from nodes of the fitted graph and their labels."""
+        rows, labels = self._fitted_vectors(ids), np.asarray(y)
+        if labels.ndim not in (1, 2) or len(labels) != len(rows):
+            raise InputError(f"{len(rows)} node ids but labels of shape {labels.shape}: give one label per node")
+        if labels.ndim == 2:
+            members, classes = labels.astype(bool), list(range(labels.shape[1]))
+        else:
+            found, codes = np.unique(labels, return_inverse=True)
+            members, classes = codes[:, None] == np.arange(len(found)), found.tolist()
+        several = labels.ndim == 2
+        if self.C is not None and not (isinstance(self.C, int | float) and 0 < self.C < np.inf):
+            raise InputError(f"C must be a positive number, or None for the best by cross-validation, not {self.C!r}")
+        return self._use(learn_classifier(rows, members, classes, several=several, C=self.C, seed=self.random_state))
+
+    def _use(self, classifier: Classifier) -> Self:
+        self.classifier_ = classifier
+        self.classes_ = np.array(classifier.classes)
+        self.record_ = classifier.record
+        return self
+
+    def predict_proba(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
+        """Calibrated probabilities (count, classes), with columns as in `classes_`."""
+        classifier = self._learnt()
+        return classifier.probabilities(self._vectors(ids))
+
+    def predict(self, ids: Iterable[Any]) -> npt.NDArray[Any]:
+        """The likeliest label of every node; with several labels a node, a matrix of 0 and 1."""
+        likely, threshold = self.predict_proba(ids), self._learnt().threshold
+        if threshold is None:
+            return np.asarray(self.classes_[likely.argmax(axis=1)])
+        return given_labels(likely, threshold).astype(np.int64)
+
+    def save(self, folder: str | Path) -> None:
+        """Write the model folder with the classifier in it; `sanne predict`, `sanne serve` and `load` use it."""
+        save_classifier(self._model(), self._learnt(), folder)
+
+    @classmethod
+    def load(cls, folder: str | Path, *, graph: Any = None) -> Self:
+        """The classifier that `save` wrote, or `sanne predict --save`."""
+        model = SANNE.load(folder)
+        return cls(model, graph=graph)._use(saved_classifier(model))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments; those of the model are its own, since it is fitted already."""
+        return dict(super().get_params(deep=False))
+
+    def __sklearn_clone__(self) -> Self:
+        """An unfitted copy with the same model, which stays fitted."""
+        return type(self)(**self.get_params())
+
+    def _model(self) -> SANNE:
+        model = self.model if isinstance(self.model, SANNE) else None
+        if isinstance(self.model, str | Path):
+            model = SANNE.load(self.model)
+        if model is None or not hasattr(model, "artifact_"):
+            raise NotFittedError(
+                "NodeClassifier needs a fitted model: NodeClassifier(SANNE().fit(graph)), or its folder"
+            )
+        return model
+
+    def _learnt(self) -> Classifier:
+        if not hasattr(self, "classifier_"):
+            raise NotFittedError("this NodeClassifier is not fitted yet: call fit(ids, labels) first")
+        return self.classifier_
+
+    def _vectors(self, ids: Iterable[Any]) -> FloatArray:
+        if self.graph is None:
+            return self._fitted_vectors(ids)
+        graph = self.graph if isinstance(self.graph, Graph) else load_graph(self.graph)
+        return self._model().embed(graph, np.asarray(ids).ravel().tolist()).vectors
+
+    def _fitted_vectors(self, ids: Iterable[Any]) -> FloatArray:
+        model = self._model()
+        return np.asarray(model.embedding_[fitted_rows(model, np.asarray(ids).ravel().tolist())])
+
+
+def saved_classifier(model: SANNE) -> Classifier:
+    """The classifier in a model's folder."""
+    if model.artifact_.classifier is None:
+        raise InputError(
+            "no classifier is saved with this model: make one with sanne predict MODEL --labels FILE --save"
+        )
+    return model.artifact_.classifier
+
+
+def save_classifier(model: SANNE, classifier: Classifier, folder: str | Path) -> None:
+    """Write a model with a classifier as a model folder."""
+    kept = SANNE()
+    kept.__dict__.update(model.__dict__)
+    kept.artifact_ = dataclasses.replace(model.artifact_, classifier=classifier)
+    kept.save(folder)
+
+
+def fitted_rows(model: SANNE, ids: list[Any]) -> npt.NDArray[np.int64]:
+    """The rows of ids among the fitted nodes."""
+    rows = match_ids(pa.array(plain_ids(np.array(ids, object))), pa.array(model.node_ids_))
+    if len(absent := np.flatnonzero(rows < 0)):
+        node_id = ids[int(absent[0])]
+        more = f" (nor were {len(absent) - 1} more)" if len(absent) > 1 else ""
+        raise UnknownNodeError(
+            f"node {node_id!r} was not in the fitted graph{more}: name the graph that has it "
+            f"(graph= in Python, --graph on the command line){did_you_mean(node_id, model.node_ids_)}"
+        )
+    return rows
+
+
+def learn_from_table(
+    model: SANNE, table: Path, *, label: str | None = None, separator: str | None = None, seed: int = 0
+) -> tuple[Classifier, list[Any]]:
+    """The classifier of a table of labels, and the ids in it that the model does not know.
+
+    A node has several labels if a `separator` stands between them, or if it has several rows.
+    """
+    nodes, labels, unknown = read_label_rows(table, model.node_ids_, label)
+    if separator is not None:
+        parts = [[part.strip() for part in str(text).split(separator)] for text in labels]
+        nodes = np.repeat(nodes, [len(part) for part in parts])
+        labels = np.array([part for row in parts for part in row], object)
+    given = has_label(labels)
+    classes, codes = np.unique(labels[given], return_inverse=True)
+    rows, places = np.unique(nodes[given], return_inverse=True)
+    if len(classes) < 2:
+        found = f"all are {classes.tolist()[0]!r}" if len(classes) else "the column is empty"
+        raise InputError(
+            f"{table}: labels of two classes or more are needed, but {found}; label nodes of another class"
+        )
+    members = np.zeros((len(rows), len(classes)), bool)
+    members[places, codes] = True
+    several = bool((members.sum(axis=1) > 1).any())
+    vectors = model.embedding_[rows]
+    return learn_classifier(vectors, members, classes.tolist(), several=several, seed=seed, progress=None), unknown
+
+
+def predict_nodes(
+    model: SANNE, classifier: Classifier, graph: Graph | None = None, ids: list[Any] | None = None
+) -> Iterator[tuple[Label, Prediction]]:
+    """Predictions for nodes of a graph as it is now (all by default), or without one for nodes of the fit."""
+    if graph is not None:
+        for part in embed_parts(model.artifact_, graph, ids):
+            yield from zip(part.node_ids.tolist(), classifier.predict(part.vectors), strict=True)
+        return
+    rows = np.arange(len(model.node_ids_)) if ids is None else fitted_rows(model, ids)
+    for first in range(0, len(rows), _ROWS_AT_ONCE):
+        some = rows[first : first + _ROWS_AT_ONCE]
+        yield from zip(model.node_ids_[some].tolist(), classifier.predict(model.embedding_[some]), strict=True)
+
+
+def check_predictions(path: Path) -> None:
+    """Refuse a file that predictions cannot be written to."""
+    if path.suffix.lower() not in ENDINGS:
+        raise InputError(f"cannot write {path}: unknown ending {path.suffix!r}; use one of {', '.join(ENDINGS)}")
+    check_target(path)
+
+
+def write_predictions(path: Path, predictions: Iterable[tuple[Label, Prediction]]) -> int:
+    """Write one row per node and label: id, label, probability, runner_up, runner_up_probability; returns how many."""
+    rows = [
+        (node_id, label, probability, *(found.runner_up or (None, None)))
+        for node_id, found in predictions
+        for label, probability in found.labels
+    ]
+    columns = [pa.array(column) for column in zip(*rows, strict=True)]
+    csv = path.suffix.lower() == ".csv"
+    names = ("id", "label", "probability", "runner_up", "runner_up_probability")
+    table = pa.table([quoted(column) if csv else column for column in columns], names=names)
+    with replaced_file(path) as part:
+        if csv:
+            pa.csv.write_csv(table, part, pa.csv.WriteOptions(quoting_style="needed"))
+        else:
+            pq.write_table(table, part)
+    return len(rows)
