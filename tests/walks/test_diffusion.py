@@ -1,5 +1,6 @@
 """Walks with restarts: against dense powers of the matrix, for all nodes and for one."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from planted import planted_graph
 from sanne.graph import sparse
 from sanne.graph.graph import Adjacency, Graph
-from sanne.walks.diffusion import Diffusion, and_next_step, step_weights
+from sanne.walks.diffusion import STAY, Diffusion, and_next_step, step_weights
 
 RESTARTS = (1.0, 0.5, 0.1)
 STEPS = 7
@@ -108,9 +109,24 @@ def test_walks_that_are_not_followed_are_counted_for_each_restart() -> None:
         walks = found.shares * (diffusion.degrees[found.nodes] / found.degree)[:, None] ** 0.5
         np.testing.assert_allclose(walks.sum(axis=0) + found.elsewhere, 1, atol=1e-5)
         assert found.elsewhere[0] == pytest.approx(0, abs=1e-6)  # with a restart of one nothing is ever lost
-    assert found.nodes.tolist() == [4]  # with such a tolerance only what stays there, for a step, is not lost
-    stays = np.array(RESTARTS) * (1 + (1 - np.array(RESTARTS)) / found.degree)
+    assert found.nodes.tolist() == [
+        4
+    ]  # with such a tolerance only what stays there, for a step or for good, is not lost
+    rates = np.array(RESTARTS)
+    stays = rates + (1 - rates) * (rates + STAY * (1 - rates)) / found.degree
     np.testing.assert_allclose(found.elsewhere, [*(1 - stays), 1 - 1 / found.degree], atol=1e-6)
+
+
+def test_work_arrays_are_left_clean_and_shared_by_no_two_threads() -> None:
+    adjacency = planted_graph(size=150, inside=0.04, outside=0.002).adjacency()
+    diffusion, nodes = Diffusion(adjacency), np.tile(np.arange(200), 5).tolist()
+    fresh = [Diffusion(adjacency).around(node, RESTARTS, STEPS, 1e-3) for node in nodes[:200]]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda node: diffusion.around(node, RESTARTS, STEPS, 1e-3), nodes))
+    for node, again in zip(nodes, found, strict=True):
+        np.testing.assert_array_equal(again.nodes, fresh[node].nodes)
+        np.testing.assert_array_equal(again.shares, fresh[node].shares)
+        np.testing.assert_array_equal(again.elsewhere, fresh[node].elsewhere)
 
 
 def test_lost_walks_see_what_very_long_walks_see() -> None:
@@ -144,7 +160,7 @@ def test_heavy_links_are_followed_and_faint_ones_are_not() -> None:
 
 def test_a_smaller_tolerance_is_nearer_to_the_truth_and_visits_more() -> None:
     graph = planted_graph(size=150, inside=0.04, outside=0.002)
-    diffusion, rows = Diffusion(graph.adjacency()), np.ones((graph.num_nodes, 1), np.float32)
+    diffusion, rows = Diffusion(graph.adjacency()), rows_of(graph.adjacency())
     exact, background = diffusion.spread(rows, step_weights((0.1,), 20))[0], diffusion.background(rows)
     errors, visited = [], []
     for tolerance in (1e-2, 1e-3, 1e-5):

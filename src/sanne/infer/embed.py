@@ -1,16 +1,19 @@
 """Vectors for nodes, present or new, by their ids; all at once or in parts."""
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
+from sanne.device import available_cores, one_blas_thread
 from sanne.errors import InputError, SanneError
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.ids import shown
 from sanne.infer.read import GraphReader
 from sanne.model.artifact import Artifact
+from sanne.model.model import Reading
 from sanne.vectors.vectors import Embedding, Explanation
 
 NODES_A_PART = 16_384  # given by `embed_parts` together
@@ -81,15 +84,28 @@ def _embed_parts(
             vectors = np.empty((len(nodes), artifact.model.vector_dim), np.float32)
             uncertainty = np.empty(len(nodes), np.float32)
             explanation: list[Explanation] = []
-            for start in range(0, len(nodes), reader.nodes_at_once):
-                rows = slice(start, start + reader.nodes_at_once)
-                reading = reader.read(nodes[rows], explain)
+            for rows, reading in _readings(reader, nodes, explain):
                 vectors[rows], uncertainty[rows] = reading.vectors, reading.uncertainty
                 for named, shares in reading.contributions:
                     explanation.append(list(zip(graph.node_ids[named].tolist(), shares.tolist(), strict=True)))
                 bar.update(len(nodes[rows]))
             _check_finite(graph, nodes, vectors)
             yield Embedding(graph.node_ids[nodes], vectors, uncertainty, explanation if explain else None)
+
+
+def _readings(reader: GraphReader, nodes: IntArray, explain: int) -> Iterator[tuple[slice, Reading]]:
+    """What the reader gives for some nodes at a time, in order; by all cores, unless the model uses them itself."""
+
+    def read(rows: slice) -> Reading:
+        return reader.read(nodes[rows], explain)
+
+    at_once = reader.nodes_at_once
+    batches = [slice(first, first + at_once) for first in range(0, len(nodes), at_once)]
+    if len(batches) < 2 or not reader.artifact.model.reads_whole:
+        yield from ((rows, read(rows)) for rows in batches)
+        return
+    with one_blas_thread(), ThreadPoolExecutor(available_cores()) as pool:
+        yield from zip(batches, pool.map(read, batches), strict=True)
 
 
 def _check_finite(graph: Graph, nodes: IntArray, vectors: FloatArray) -> None:

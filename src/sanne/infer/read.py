@@ -1,6 +1,7 @@
 """Nodes into vectors: what a fitted model reads of a graph."""
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,8 @@ from sanne.seeds import derived_seed
 from sanne.walks.diffusion import Diffusion, Surroundings
 from sanne.walks.sample import WalkSampler
 
-_MANY = 32  # a graph is read as a whole for at least one in so many of its nodes
+_DIFFUSIONS: WeakKeyDictionary[Graph, dict[str, Diffusion]] = WeakKeyDictionary()  # of graphs in use, by direction
+_MANY = 16  # a graph is read as a whole for at least one in so many of its nodes
 
 
 class GraphReader:
@@ -26,7 +28,6 @@ class GraphReader:
         self.graph = graph
         self._adjacency = graph.adjacency(artifact.config.walks.direction)
         self._sampler: WalkSampler | None = None
-        self._diffusion: Diffusion | None = None
         self._rows: FloatArray | None = None
         self._vectors: FloatArray | None = None
         whole = reads_whole(num_nodes, graph)
@@ -61,9 +62,11 @@ class GraphReader:
 
     @property
     def diffusion(self) -> Diffusion:
-        if self._diffusion is None:
-            self._diffusion = Diffusion(self._adjacency)
-        return self._diffusion
+        kept = _DIFFUSIONS.setdefault(self.graph, {})
+        direction = self.artifact.config.walks.direction
+        if direction not in kept:
+            kept[direction] = Diffusion(self._adjacency)
+        return kept[direction]
 
 
 def reads_whole(num_nodes: int, graph: Graph) -> bool:

@@ -5,7 +5,7 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields
 from importlib import metadata
 from pathlib import Path
@@ -33,6 +33,23 @@ VECTORS = "vectors.parquet"  # the vectors of the training nodes, written by the
 _FILES = ("model.safetensors", "features.json", VECTORS)
 _CLASSIFIER = ("classifier.json", "classifier.safetensors")  # of a model that predicts labels too
 _LARGEST_CONFIG = 64 * 2**20  # bytes
+_LARGEST_KEPT = 2**28  # bytes of the features of a whole graph, up to which those of some nodes are kept
+
+
+class _SomeRows:
+    """Rows of a graph's nodes, computed when they are first asked for; pages of others take no memory."""
+
+    def __init__(self, num_nodes: int, width: int) -> None:
+        self._rows = np.empty((num_nodes, width), np.float32)
+        self._known = np.zeros(num_nodes, bool)
+
+    def of(self, nodes: IntArray, compute: Callable[[IntArray], FloatArray]) -> FloatArray:
+        missing = nodes[~self._known[nodes]]
+        if len(missing):
+            missing = np.unique(missing)
+            self._rows[missing] = compute(missing)
+            self._known[missing] = True  # after the rows: another thread may be reading
+        return self._rows[nodes]
 
 
 @dataclass(frozen=True)
@@ -48,18 +65,26 @@ class Artifact:
     sha256: dict[str, str] = field(default_factory=dict)  # of the files that it was read from
     classifier: Classifier | None = None
     _kept: WeakKeyDictionary[Graph, FloatArray] = field(default_factory=WeakKeyDictionary, init=False, compare=False)
+    _some: WeakKeyDictionary[Graph, "_SomeRows"] = field(default_factory=WeakKeyDictionary, init=False, compare=False)
 
     def rows(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
         """Features of some nodes (all by default), (count, width).
 
-        Those of whole graphs are kept while the graph is in use, if they are costly; they are read-only then.
+        Those of whole graphs are kept while the graph is in use, if they are costly; they are read-only then. Those of
+        some nodes are kept if the graph is not large: nodes that are read one after the other have neighbours in common.
         """
         rows = self._kept.get(graph)
-        if rows is None and nodes is None:
+        if rows is not None:
+            return rows if nodes is None else rows[nodes]
+        if nodes is None:
             return self.keep(graph, self.feature_map.transform(graph))
-        if rows is None:
+        whole = 4 * graph.num_nodes * self.feature_map.width
+        if whole > _LARGEST_KEPT or self.feature_map.rows_stay_on_disk(graph):
             return self.feature_map.transform(graph, nodes)
-        return rows if nodes is None else rows[nodes]
+        some = self._some.get(graph)
+        if some is None:
+            some = self._some[graph] = _SomeRows(graph.num_nodes, self.feature_map.width)
+        return some.of(nodes, lambda missing: self.feature_map.transform(graph, missing))
 
     def keep(self, graph: Graph, rows: FloatArray) -> FloatArray:
         """Keep the features of all nodes of a graph, if they are costly; returns them."""

@@ -154,13 +154,15 @@ class HiddenModel(Model):
 
     def read(self, asked: Asked, explain: int = 0) -> Reading:
         restarts, steps = self.config.restarts, self.config.restart_steps
-        found = [asked.around(i, restarts, steps) for i in range(asked.count)]
         background = self.background.numpy()
+        found = []
         seen = np.empty((len(restarts) + 1, asked.count, len(background)), np.float32)
-        for i, (surroundings, rows) in enumerate(found):
+        for i in range(asked.count):
+            surroundings, rows = asked.around(i, restarts, steps)
             seen[:, i, :-1] = surroundings.mean(rows, background[:-1])
             seen[:, i, -1] = surroundings.mean(np.ones((len(rows), 1), np.float32), background[-1:])[:, 0]
-        degrees = np.array([surroundings.degree for surroundings, _ in found])
+            found.append(surroundings)
+        degrees = np.array([surroundings.degree for surroundings in found])
         matrix = self.matrix.numpy()
         vectors = np.tile(self.offset.numpy(), (asked.count, 1))
         for place, rows, _ in self._tokens(seen, degrees):
@@ -168,7 +170,7 @@ class HiddenModel(Model):
         contributions = []
         if explain:
             importance = self._importance(seen, degrees)
-            for (surroundings, _), weights in zip(found, importance, strict=True):
+            for surroundings, weights in zip(found, importance, strict=True):
                 shares = surroundings.shares.astype(np.float64) @ weights
                 contributions.append(largest_shares(surroundings.nodes, shares / max(shares.sum(), 1e-12), explain))
         return Reading(vectors, self.uncertainty(vectors), contributions)

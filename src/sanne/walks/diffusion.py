@@ -19,8 +19,9 @@ from sanne.graph.sparse import in_parts
 from sanne.seeds import kernel
 
 TOLERANCE = 1e-4  # walks of a few nodes are not followed to where less than this share of them goes
-_LARGE = 20_000  # nodes
-EDGE = 0.1  # nor through a node from where each link would take less than this share of that
+_LARGE = 10_000  # nodes
+EDGE = 0.3  # nor through a node from where each link would take less than this share of that
+STAY = 0.2  # the share of walks not followed from a node that is seen there later too; more than that come by again
 
 
 def tolerance_for(num_nodes: int) -> float:
@@ -78,6 +79,7 @@ class Diffusion:
         self.degrees: npt.NDArray[np.float64] = sums + 1
         self._roots = (self.degrees**0.5).astype(np.float32)
         self._shares = (1 / self.degrees).astype(np.float32)
+        self._spare: dict[tuple[Any, ...], list[Walked]] = {}  # work arrays that nobody is using
 
     @property
     def num_nodes(self) -> int:
@@ -117,34 +119,46 @@ class Diffusion:
     def around(self, node: int, restarts: Sequence[float], steps: int, tolerance: float | None = None) -> Surroundings:
         """Where the walks of one node go."""
         tolerance = tolerance_for(self.num_nodes) if tolerance is None else tolerance
-        walks = Walked(self.num_nodes, restarts, steps, tolerance)
+        key = (tuple(restarts), steps, tolerance)
+        try:
+            walked = self._spare[key].pop()
+        except (KeyError, IndexError):
+            walked = Walked(self.num_nodes, restarts, steps, tolerance)
         arcs = (self._indptr, self._indices, self._weights, self.degrees)
-        count = _around(*arcs, node, np.float64(tolerance), *walks.arrays)
-        return walks.surroundings(count, self.degrees[walks.nodes[:count]], float(self.degrees[node]))
+        count = _around(*arcs, node, np.float64(tolerance), walked.later, *walked.arrays)
+        found = walked.surroundings(count, self.degrees[walked.nodes[:count]], float(self.degrees[node]))
+        self._spare.setdefault(key, []).append(walked)
+        return found
 
 
 class Walked:
-    """Arrays that a kernel fills when it follows the walks of one node; pages that it does not touch cost nothing."""
+    """Arrays that a kernel fills when it follows the walks of one node; `surroundings` leaves them as they were.
+
+    Visited nodes have places in the order in which walks come to them: `nodes` by place, and `slots` the place of each
+    node of the graph, plus one. Pages that are not touched cost nothing.
+    """
 
     def __init__(self, num_nodes: int, restarts: Sequence[float], steps: int, tolerance: float) -> None:
         self._tolerance = tolerance
         self._weights = and_next_step(step_weights(restarts, steps))
+        later = np.cumsum(self._weights[:0:-1].astype(np.float64), axis=0)[::-1]
+        self.later = np.append(later, np.zeros((1, later.shape[1])), axis=0)  # what all steps after each one count
         self._shares = np.zeros((num_nodes, len(restarts) + 1))
         self._lost = np.zeros(steps + 1)  # by the step that it was not followed from
         self.nodes = np.zeros(num_nodes, np.int64)
-        mass, slots = np.zeros((2, num_nodes)), np.zeros(num_nodes, np.int64)
-        queues = np.zeros((2, num_nodes), np.int64)
-        self.arrays = (self._weights, mass, slots, queues, self.nodes, self._shares, self._lost)
+        mass, self._slots = np.zeros((2, num_nodes)), np.zeros(num_nodes, np.int32)
+        queues = np.zeros((2, num_nodes), np.int32)
+        self.arrays = (self._weights, mass, self._slots, queues, self.nodes, self._shares, self._lost)
 
     def surroundings(self, count: int, degrees: npt.NDArray[np.float64], degree: float) -> Surroundings:
         """What the kernel found: `count` nodes, of these degrees, from a node of that degree."""
-        shares = self._shares[:count]
-        kept = shares.max(axis=1) >= self._tolerance
-        after = np.cumsum(self._weights[::-1].astype(np.float64), axis=0)[::-1][1:]  # what all later steps count
-        elsewhere = self._lost[:-1] @ after + shares[~kept].sum(axis=0)
-        scaled = shares[kept] * (degree / degrees[kept])[:, None] ** 0.5
-        nodes = self.nodes[:count][kept]
-        return Surroundings(nodes, scaled.astype(np.float32), elsewhere.astype(np.float32), degree)
+        elsewhere = self._lost @ self.later
+        scaled = np.empty((count, self._shares.shape[1]), np.float32)
+        kept = _settle(
+            count, degrees, degree, self._tolerance, self._slots, self.nodes, self._shares, scaled, elsewhere
+        )
+        self._lost[:] = 0
+        return Surroundings(self.nodes[:kept].copy(), scaled[:kept], elsewhere.astype(np.float32), degree)
 
 
 @kernel
@@ -230,6 +244,7 @@ def _around(
     degrees: Any,
     start: int,
     tolerance: float,
+    later: Any,
     step_weights: Any,
     mass: Any,
     slots: Any,
@@ -238,25 +253,73 @@ def _around(
     shares: Any,
     lost: Any,
 ) -> int:
-    """Follow the walks of one node; returns how many nodes they visit."""
-    count, length, now = 0, 1, 0
-    queues[0, 0] = start
-    mass[0, start] = 1.0
+    """Follow the walks of one node; returns how many nodes they visit. Mass and queues go by places."""
+    nodes[0], slots[start], queues[0, 0], mass[0, 0] = start, 1, 0, 1.0
+    count, length = 1, 1
     for step in range(len(step_weights)):
-        ahead = 0
-        last = step == len(step_weights) - 1
+        last, ahead = step == len(step_weights) - 1, 0
+        now, then, queue, next_queue = mass[step % 2], mass[1 - step % 2], queues[step % 2], queues[1 - step % 2]
+        counted = step_weights[step]
         for i in range(length):
-            node = queues[now, i]
-            here = mass[now, node]
-            mass[now, node] = 0.0
-            count = count_visit(node, here, step_weights[step], slots, nodes, shares, count)
-            if last or here < tolerance * max(1.0, EDGE * (indptr[node + 1] - indptr[node])):
-                lost[step] += here
+            place = queue[i]
+            node, here = nodes[place], now[place]
+            now[place] = 0.0
+            for r in range(counted.size):
+                shares[place, r] += counted[r] * here
+            low, high = indptr[node], indptr[node + 1]
+            if last or here < tolerance * max(1.0, EDGE * (high - low)):
+                lost[step] += (1 - STAY) * here
+                for r in range(counted.size):
+                    shares[place, r] += STAY * later[step, r] * here
                 continue
             share = here / degrees[node]
-            ahead = arrive(node, share, mass[1 - now], queues[1 - now], ahead)
-            for position in range(indptr[node], indptr[node + 1]):
+            if then[place] == 0.0:  # the same for every neighbour; a function for it takes several times as long
+                next_queue[ahead] = place
+                ahead += 1
+            then[place] += share
+            for position in range(low, high):
+                end = indices[position]
                 moved = share * weights[position] if weights.size > 0 else share
-                ahead = arrive(indices[position], moved, mass[1 - now], queues[1 - now], ahead)
-        length, now = ahead, 1 - now
+                if slots[end] == 0:
+                    nodes[count] = end
+                    count += 1
+                    slots[end] = count
+                other = slots[end] - 1
+                if then[other] == 0.0:
+                    next_queue[ahead] = other
+                    ahead += 1
+                then[other] += moved
+        length = ahead
     return count
+
+
+@kernel
+def _settle(
+    count: int,
+    degrees: Any,
+    degree: float,
+    tolerance: float,
+    slots: Any,
+    nodes: Any,
+    shares: Any,
+    scaled: Any,
+    elsewhere: Any,
+) -> int:
+    """Move visited nodes with shares that count to the front, add others to `elsewhere`, and forget all visits."""
+    kept = 0
+    for place in range(count):
+        slots[nodes[place]] = 0
+        largest = 0.0
+        for r in range(elsewhere.size):
+            largest = max(largest, shares[place, r])
+        if largest >= tolerance:
+            nodes[kept] = nodes[place]
+            factor = (degree / degrees[place]) ** 0.5
+            for r in range(elsewhere.size):
+                scaled[kept, r] = shares[place, r] * factor
+            kept += 1
+        else:
+            for r in range(elsewhere.size):
+                elsewhere[r] += shares[place, r]
+        shares[place] = 0.0
+    return kept
