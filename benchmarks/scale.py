@@ -1,6 +1,6 @@
 """Fit and embed generated graphs of growing size with the command line; write results/scale.json and docs/scale.png.
 
-    python benchmarks/scale.py [--sizes 10000,100000,1000000] [--rivals .venv-rivals/bin/python]
+    python benchmarks/scale.py [--sizes 10000,100000,1000000] [--recipes fast,best] [--rivals .venv-rivals/bin/python]
 
 Ten edges and 128 feature columns a node. Rivals embed the same graphs in the same run, from links alone: none of them
 reads text, learns from features, or embeds a newcomer without running over the whole graph again. Every command is a
@@ -9,6 +9,8 @@ process of its own, so that its peak memory is its own.
 
 import argparse
 import json
+import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -25,11 +27,13 @@ PICTURE = Path(__file__).parents[1] / "docs" / "scale.png"
 
 
 def sanne(*words: object) -> dict[str, Any]:
-    """What a command prints as JSON, with the seconds of the whole process."""
-    started = time.perf_counter()
+    """What a command prints as JSON, with the seconds of the whole process and of all processors in it."""
+    started, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "sanne", *map(str, words), "--json"]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    return {**json.loads(done.stdout), "process_seconds": round(time.perf_counter() - started, 2)}
+    seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return {**json.loads(done.stdout), "process_seconds": round(seconds, 2), "cpu_seconds": round(used, 2)}
 
 
 def rival(python: Path, source: Path, name: str) -> dict[str, Any]:
@@ -38,10 +42,11 @@ def rival(python: Path, source: Path, name: str) -> dict[str, Any]:
     return dict(json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout))
 
 
-def measure(num_nodes: int, recipe: str, folder: Path, rivals: Path | None) -> dict[str, Any]:
-    """Estimate, fit, estimate, embed all; then the rivals."""
-    source, model = folder / f"{num_nodes}.graph", folder / f"{num_nodes}.model"
-    save_graph(featured_graph(num_nodes, 10 * num_nodes, 128), source)
+def measure(num_nodes: int, recipe: str, folder: Path) -> dict[str, Any]:
+    """Estimate, fit, estimate, embed all."""
+    source, model = folder / f"{num_nodes}.graph", folder / f"{num_nodes}.{recipe}"
+    if not source.exists():
+        save_graph(featured_graph(num_nodes, 10 * num_nodes, 128), source)
     words = ("fit", source, "--recipe", recipe)
     row = {
         "nodes": num_nodes,
@@ -55,8 +60,7 @@ def measure(num_nodes: int, recipe: str, folder: Path, rivals: Path | None) -> d
     }
     for name in ("fit", "embed"):
         row[name] = {key: value for key, value in row[name].items() if key not in ("model", "vectors")}
-    if rivals is not None:
-        row["rivals"] = [rival(rivals, source, name) for name in ("fastrp", "cleora", "scipy")]
+    shutil.rmtree(model)
     return row
 
 
@@ -64,6 +68,7 @@ def draw(rows: list[dict[str, Any]]) -> None:
     """Seconds and memory by the number of nodes, on logarithmic scales."""
     import matplotlib.pyplot as plt
 
+    rows = [row for row in rows if row["recipe"] == rows[0]["recipe"]]
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6), constrained_layout=True)
     nodes = [row["nodes"] for row in rows]
     for name in ("fit", "embed"):
@@ -79,20 +84,28 @@ def draw(rows: list[dict[str, Any]]) -> None:
     figure.savefig(PICTURE, dpi=120)
 
 
+def write(record: dict[str, Any]) -> None:
+    RESULTS.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     """Measure what is asked for; results are written as they come."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--sizes", default="10000,100000,1000000")
-    parser.add_argument("--recipe", default="fast")
+    parser.add_argument("--recipes", default="fast,best")
     parser.add_argument("--rivals", type=Path, help="a Python with benchmarks/rivals/requirements.txt; see make bench")
     options = parser.parse_args()
-    record: dict[str, Any] = {"machine": describe_machine(), "versions": describe_versions(), "sizes": []}
+    record: dict[str, Any] = {"machine": describe_machine(), "versions": describe_versions(), "sizes": [], "rivals": []}
     RESULTS.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         for size in map(int, options.sizes.split(",")):
-            record["sizes"].append(measure(size, options.recipe, Path(folder), options.rivals))
-            sys.stderr.write(f"{record['sizes'][-1]}\n")
-            RESULTS.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+            for recipe in options.recipes.split(","):
+                record["sizes"].append(measure(size, recipe, Path(folder)))
+                write(record)
+            for name in ("fastrp", "cleora", "scipy") if options.rivals else ():
+                row = rival(options.rivals, Path(folder) / f"{size}.graph", name)
+                record["rivals"].append({"nodes": size, "load": describe_machine()["load"], **row})
+                write(record)
     draw(record["sizes"])
 
 

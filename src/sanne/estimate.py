@@ -28,7 +28,7 @@ from sanne.walks.batches import WalkStream
 
 _PROBE_NODES = 20_000  # features are tried on so many nodes
 _PROBE_TRAINING = 6  # steps
-_PROBE_LEARNING = 1000, 4000  # nodes
+_PROBE_LEARNING = 1000, 5000, 20_000  # nodes; the first ones are for what takes time only once, such as compiling
 _PROBE_EMBEDDED, _PROBE_ROUNDS = 256, 5  # nodes, and how often: the median counts
 _LIBRARIES = 200 * 2**20  # bytes that torch, numba and pyarrow take on the way
 
@@ -105,7 +105,7 @@ def _part(graph: Graph, most: int = 0) -> tuple[Graph, float]:
 
 
 def _probe_learning(graph: Graph, kind: type[Model], config: Config, seed: int) -> float:
-    """Learn from two pieces of the graph: what takes longer on the larger one grows with the number of nodes."""
+    """Learn from pieces of the graph: what takes longer on the largest one grows with the number of nodes."""
     sizes, seconds = [], []
     for most in _PROBE_LEARNING:
         part, _ = _part(graph, most)
@@ -114,10 +114,10 @@ def _probe_learning(graph: Graph, kind: type[Model], config: Config, seed: int) 
         assert isinstance(model, HiddenModel)
         seconds.append(_seconds(partial(learn, model, part.adjacency(), rows)))
         sizes.append(part.num_nodes)
-    if sizes[0] == sizes[1]:
+    if sizes[-2] == sizes[-1]:
         return min(seconds)
-    slope = max(0.0, (seconds[1] - seconds[0]) / (sizes[1] - sizes[0]))
-    return seconds[1] + slope * (graph.num_nodes - sizes[1])
+    slope = max(0.0, (seconds[-1] - seconds[-2]) / (sizes[-1] - sizes[-2]))
+    return seconds[-1] + slope * (graph.num_nodes - sizes[-1])
 
 
 def _probe_training(graph: Graph, features: FloatArray, model: WalkModel, config: Config, seed: int) -> float:

@@ -71,7 +71,7 @@ class Artifact:
         """Features of some nodes (all by default), (count, width).
 
         Those of whole graphs are kept while the graph is in use, if they are costly; they are read-only then. Those of
-        some nodes are kept if the graph is not large: nodes that are read one after the other have neighbours in common.
+        some nodes are kept if the graph is not large: nodes that are read one after the other share neighbours.
         """
         rows = self._kept.get(graph)
         if rows is not None:

@@ -188,7 +188,7 @@ class HiddenModel(Model):
         vectors[:] = self.offset.numpy()
         _add_products(vectors, degrees, matrix[layout.degrees])
         words = features[:, layout.columns[0]]
-        _add_products(vectors, self.neighbours(diffusion, words), matrix[layout.neighbours])
+        self._add_neighbours(vectors, diffusion, words)
         if layout.smoothed is not None:
             _add_products(vectors, words, matrix[layout.own])
             _add_products(vectors, self.smoothed(diffusion, words, self.mixture.numpy()), matrix[layout.smoothed])
@@ -223,6 +223,15 @@ class HiddenModel(Model):
             return restarts if row.any() else 0 * restarts
         length = float(np.linalg.norm(np.tensordot(restarts, seen[:, 0, layout.columns[0]], 1)))
         return restarts / max(length, 1e-12) if row.any() else 0 * restarts  # the token is made of length one
+
+    def _add_neighbours(self, vectors: FloatArray, diffusion: Diffusion, words: FloatArray) -> None:
+        """Add what neighbours' words say to vectors; what walks see is held once."""
+        after, matrix = diffusion.after_step(words), self.matrix.numpy()[self.layout.neighbours]
+
+        def add(block: slice) -> None:
+            vectors[block] += self._neighbours(after[block], words[block], diffusion.degrees[block]) @ matrix
+
+        each_block(add, len(vectors))
 
     def present_vectors(self) -> FloatArray | None:
         return self.present
@@ -261,7 +270,7 @@ class HiddenModel(Model):
 
     def neighbours(self, diffusion: Diffusion, words: FloatArray, at: IntArray | None = None) -> FloatArray:
         """The words of the neighbours of all nodes, or of those in `at`."""
-        after = diffusion.spread(words, np.array([[0.0], [1.0]], np.float32), at)[0]
+        after = diffusion.after_step(words, at)
         chosen: Any = slice(None) if at is None else at
         return self._neighbours(after, words[chosen], diffusion.degrees[chosen])
 

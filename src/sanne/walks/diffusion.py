@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.graph.graph import Adjacency, FloatArray, IntArray
-from sanne.graph.sparse import in_parts
+from sanne.graph.sparse import in_parts, row_blocks
 from sanne.seeds import kernel
 
 TOLERANCE = 1e-4  # walks of a few nodes are not followed to where less than this share of them goes
@@ -111,9 +111,22 @@ class Diffusion:
         sums *= (self._roots if at is None else self._roots[at])[:, None, None]
         return sums.transpose(1, 0, 2)
 
+    def after_step(self, rows: FloatArray, at: IntArray | None = None) -> npt.NDArray[np.float32]:
+        """Rows (nodes, width) as walks see them after their first step, of all nodes or those in `at`."""
+        scaled = np.asarray(rows, np.float32) / self._roots[:, None]
+        seen, none = np.empty_like(scaled), np.empty((0, 1, 1), np.float32)
+        places, counted = np.empty(0, np.int32), np.zeros((2, 1), np.float32)
+        arrays = (self._indptr, self._indices, self._weights, self._shares, scaled, seen, none, counted, places)
+        in_parts(partial(_spread, *arrays), self._indptr)
+        chosen: Any = slice(None) if at is None else at
+        seen = seen[chosen]
+        seen *= self._roots[chosen, None]
+        return seen
+
     def background(self, rows: FloatArray) -> FloatArray:
         """What very long walks see of rows, wherever they start: (width,), for a degree of one."""
-        seen: FloatArray = ((self.degrees**0.5) @ rows / self.degrees.sum()).astype(np.float32)
+        sums = [(self.degrees[block] ** 0.5) @ rows[block] for block in row_blocks(len(rows))]
+        seen: FloatArray = (np.sum(sums, axis=0) / self.degrees.sum()).astype(np.float32)
         return seen
 
     def around(self, node: int, restarts: Sequence[float], steps: int, tolerance: float | None = None) -> Surroundings:
