@@ -182,20 +182,21 @@ class HiddenModel(Model):
     def vectors_of(
         self, diffusion: Diffusion, features: FloatArray, parts: Iterable[Part], degrees: FloatArray
     ) -> FloatArray:
-        """Vectors of all nodes from their tokens."""
+        """Vectors of all nodes from their tokens; parts are let go one after the other."""
         layout, matrix = self.layout, self.matrix.numpy()
         vectors = np.empty((len(features), self.vector_dim), np.float32)
         vectors[:] = self.offset.numpy()
+        for part in parts:
+            places = [layout.place(part.view, restart) for restart in part.restarts]
+            weights = np.concatenate([matrix[place][part.columns] for place in places])
+            _add_products(vectors, part.rows.reshape(len(vectors), -1), np.float32(part.scale) * weights)
+            del part  # or it would stay in memory while the next one is computed
         _add_products(vectors, degrees, matrix[layout.degrees])
         words = features[:, layout.columns[0]]
         self._add_neighbours(vectors, diffusion, words)
         if layout.smoothed is not None:
             _add_products(vectors, words, matrix[layout.own])
             _add_products(vectors, self.smoothed(diffusion, words, self.mixture.numpy()), matrix[layout.smoothed])
-        for part in parts:
-            places = [layout.place(part.view, restart) for restart in part.restarts]
-            weights = np.concatenate([matrix[place][part.columns] for place in places])
-            _add_products(vectors, part.rows.reshape(len(vectors), -1), np.float32(part.scale) * weights)
         return vectors
 
     def pull(self, asked: Asked) -> Pull:

@@ -190,8 +190,9 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
     model.centres = torch.from_numpy(_centres(vectors, model.seed))
     if learner.chosen is not None:
         kept = learner.kept
+        parts = (kept.pop() for _ in range(len(kept))) if kept else model.spread(diffusion, features)
         del learner, blocks, vectors  # the memory is for the vectors of all nodes
-        vectors = model.vectors_of(diffusion, features, kept or model.spread(diffusion, features), all_degrees)
+        vectors = model.vectors_of(diffusion, features, parts, all_degrees)
     model.present = vectors
     curve = np.mean([guess.scores for guess in guesses], axis=0).round(4).tolist() if guesses else []
     return {
