@@ -11,7 +11,7 @@ import scipy.sparse.csgraph as csgraph
 import torch
 
 from sanne.config import Config
-from sanne.device import peak_memory, torch_threads
+from sanne.device import one_blas_thread, peak_memory, torch_threads
 from sanne.features.base import FeatureMap
 from sanne.graph.graph import FloatArray, Graph
 from sanne.infer.embed import embed
@@ -53,7 +53,8 @@ def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
     """Time every stage of a fit on a part of the work, and scale it up."""
     before = peak_memory()
     kind = model_kind(config)
-    feature_map, feature_seconds = _probe_features(graph, kind, config, seed)
+    with one_blas_thread():  # as a fit does
+        feature_map, feature_seconds = _probe_features(graph, kind, config, seed)
     model = kind.empty(config, feature_map, graph.num_nodes, seed, None)
     stages = {"features": feature_seconds}
     if isinstance(model, WalkModel):
@@ -65,7 +66,8 @@ def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
         artifact = Artifact(config, seed, feature_map, model, graph.num_nodes)
         stages["embedding"] = _probe_embedding(artifact, graph, walked)
         return Estimate(stages, before + _bytes_of_training(graph, model, feature_map.width))
-    stages["learning"] = _probe_learning(graph, kind, config, seed)
+    with one_blas_thread():
+        stages["learning"] = _probe_learning(graph, kind, config, seed)
     fitted = min(graph.num_nodes, FITTED)
     restarts = len(config.objective.restarts)
     vectors = graph.num_nodes * (config.model.dim or min(DEFAULT_DIM, restarts * feature_map.width))
