@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sanne.config import WalkConfig
 from sanne.graph.graph import Graph
 from sanne.serve.live.graph import Links, LiveGraph
+from sanne.walks.diffusion import Diffusion
 from sanne.walks.sample import WalkSampler
 
 SEED = 5
@@ -233,3 +234,19 @@ def test_repeated_links_are_merged_as_a_graph_merges_them() -> None:
     assert live.merged([(3, 4, 1.0), (4, 3, 2.5)]) == {(3, 4): 2.5}
     directed = LiveGraph(Graph.from_edges([0], [1], node_ids=np.arange(3), directed=True), WalkConfig(), SEED)
     assert directed.merged([(3, 4, 1.0), (4, 3, 1.0), (4, 3, 1.0)]) == {(3, 4): 1.0, (4, 3): 1.0}
+
+
+def test_the_walks_of_a_node_go_where_embed_follows_them() -> None:
+    """Also where few of them go and they are not followed to the end."""
+    stream = np.random.default_rng(0)
+    ends = stream.integers(0, 12_000, (2, 60_000))
+    ends[0, :1200] = 0  # a hub
+    graph = Graph.from_edges(*ends[:, ends[0] != ends[1]], node_ids=np.arange(12_000))
+    live, diffusion = LiveGraph(graph, WalkConfig(), SEED), Diffusion(graph.adjacency())
+    for node in (0, 7, 1200):
+        found, expected = (walks.around(node, (1.0, 0.2, 0.02), 32) for walks in (live, diffusion))
+        assert expected.elsewhere.max() > 0.01
+        order, same = np.argsort(found.nodes), np.argsort(expected.nodes)
+        np.testing.assert_array_equal(found.nodes[order], expected.nodes[same])
+        np.testing.assert_allclose(found.shares[order], expected.shares[same], atol=1e-6)
+        np.testing.assert_allclose(found.elsewhere, expected.elsewhere, atol=1e-6)

@@ -152,8 +152,9 @@ class LiveGraph:
         # Mass above the tolerance reaches at most so many places in a step; pages that are not touched cost nothing.
         room = min(most, 1 + math.ceil(steps * (1 + 1 / EDGE) / tolerance))
         powers, degrees = np.zeros((len(weights), room)), np.zeros(room)
-        count = around(self._walked.base_arcs, overlay, start, tolerance, slots, queues, nodes, lost, powers, degrees)
-        np.matmul(powers[:, :count].T, weights, out=shares[:count])
+        found = slots, queues, nodes, lost, walked.later, shares, powers, degrees
+        count = around(self._walked.base_arcs, overlay, start, tolerance, *found)
+        shares[:count] += powers[:, :count].T @ weights
         return walked.surroundings(count, degrees[:count], float(degrees[0]))
 
     @property

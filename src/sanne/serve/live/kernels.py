@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sanne.seeds import kernel, mix, step, walk_stream
-from sanne.walks.diffusion import EDGE
+from sanne.walks.diffusion import EDGE, STAY
 from sanne.walks.kernels import find_weighted, fraction
 
 _STAY = -1
@@ -100,6 +100,8 @@ def around(
     queues: Any,
     nodes: Any,
     lost: Any,
+    later: Any,
+    shares: Any,
     powers: Any,
     degrees: Any,
 ) -> int:
@@ -127,7 +129,9 @@ def around(
                 total = totals[node] if weights.size > 0 else float(high - low)
             degrees[place] = total + 1.0
             if last or here[place] < tolerance * max(1.0, EDGE * (high - low)):
-                lost[position] += here[place]
+                lost[position] += (1 - STAY) * here[place]
+                for r in range(later.shape[1]):
+                    shares[place, r] += STAY * later[position, r] * here[place]
                 continue
             share = here[place] / degrees[place]
             if after[place] == 0.0:  # the same for every neighbour; a function for it takes several times as long
