@@ -73,7 +73,8 @@ def test_the_model_is_read_once_and_warmed_up_once(
     monkeypatch.setattr(sys, "argv", command)
     with contextlib.suppress(SystemExit):
         main()
-    assert sorted(digested) == ["features.json", "model.safetensors", "vectors.parquet"]
+    files = ["classifier.json", "classifier.safetensors", "features.json", "model.safetensors", "vectors.parquet"]
+    assert sorted(digested) == files
     assert readings == [1]
 
 

@@ -57,7 +57,6 @@ def read_all(engine: Engine, graph: Graph) -> Any:
         ("directed", {"direction": "both"}),
         ("directed weighted", {"direction": "along"}),
         ("directed", {"direction": "against"}),
-        ("weighted", {"p": 0.25, "q": 4.0}),
         ("text integer", {}),
         ("counts", {}),
         ("bare", {}),
