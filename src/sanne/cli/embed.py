@@ -14,6 +14,7 @@ from sanne.cli.options import (
     Json,
     KnownText,
     ModelFolder,
+    NodeList,
     NodeTable,
     require_out,
     seconds_since,
@@ -35,9 +36,7 @@ def embed(
     graph: CurrentGraph = None,
     node_table: NodeTable = None,
     text: KnownText = None,
-    nodes: Annotated[
-        Path | None, typer.Option(help="One node id per line, or Parquet with a column id. Default: all nodes.")
-    ] = None,
+    nodes: NodeList = None,
     explain: Annotated[int, typer.Option(help="List N nodes that contributed to each vector.", metavar="N", min=0)] = 0,
     engine: Annotated[
         Literal["local", "ray"], typer.Option(help="Run on this machine, or on a Ray cluster.")

@@ -23,6 +23,10 @@ NodeTable = Annotated[Path | None, typer.Option(help="CSV, TSV or Parquet with a
 CurrentGraph = Annotated[
     str | None, typer.Option("--graph", help="The graph as it is now. Default: the one that was fitted.")
 ]
+NodeList = Annotated[
+    Path | None,
+    typer.Option("--nodes", help="One node id per line, or Parquet with a column id. Default: all nodes."),
+]
 Labels = Annotated[Path | None, typer.Option(help="Table with the columns id and label.")]
 Picture = Annotated[Path, typer.Option(help="map.png, .svg, .pdf, or .html for a page that shows ids.")]
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that sanne fit wrote.")]

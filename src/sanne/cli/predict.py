@@ -11,6 +11,7 @@ from sanne.cli.options import (
     Json,
     KnownText,
     ModelFolder,
+    NodeList,
     NodeTable,
     Seed,
     notes,
@@ -35,9 +36,7 @@ def predict(
     graph: CurrentGraph = None,
     node_table: NodeTable = None,
     text: KnownText = None,
-    nodes: Annotated[
-        Path | None, typer.Option(help="One node id per line, or Parquet with a column id. Default: all nodes.")
-    ] = None,
+    nodes: NodeList = None,
     label: Annotated[str | None, typer.Option(help="Column of the table with the labels. Default: label.")] = None,
     separator: Annotated[
         str | None, typer.Option(help="Stands between the labels of a node, as in 'red;blue'.", metavar="TEXT")
