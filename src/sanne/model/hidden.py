@@ -1,10 +1,10 @@
 """Predict what is hidden: half of a node's words from the other half as its walks see it, and from its links.
 
 Tokens of a node are its views (`features/views.py`) as walks with several restarts see them. Each half of its words is
-predicted from tokens of the other half and of its links (`model/learn.py`). Predictions, its own words, smoothed words
-and its degree are the parts of its vector, on their principal axes. All parts are linear in the tokens, so that one
-matrix leads from tokens to the vector. There are no labels and there is no training loop; a node that arrives later
-goes through the same matrix.
+predicted from tokens of the other half and of its links (`model/learn.py`). Predictions, its own words, its neighbours'
+words, smoothed words and its degree are the parts of its vector, on their principal axes. All parts are linear in the
+tokens, so that one matrix leads from tokens to the vector. There are no labels and there is no training loop; a node
+that arrives later goes through the same matrix.
 """
 
 import itertools

@@ -25,9 +25,7 @@ _LEFT_OUT = 0.2  # share of them that strengths and weights are chosen on
 _COARSE = 16  # leading columns of a hidden half, by which tokens and restarts are judged
 _FAR = 0.1  # smoothed words mix restarts up to this one,
 _SHARP = 16.0  # by the R2 that each adds to that of a node's own words, to this power
-_SLIGHT = (
-    0.01  # they count fully where that is more than this share of the own words', not at all where as much is lost
-)
+_SLIGHT = 0.01  # they count fully from this share of the own words' R2 on, and not at all where as much is lost
 _FAINT = 0.05  # and less where the best R2 is below this
 _OWN_INSTEAD = 0.5  # where smoothing does not help, own words count so much of what smoothed ones do not
 _TRUST_IN_NUMBERS = 0.5  # of predictions: columns of numbers tell much of each other, and little that is new
@@ -65,9 +63,8 @@ class Learner:
             if keeps:
                 self.kept.append(part if part.restarts == [self.layout.itself] else _compact(part))
             del part  # or it would stay in memory while the next one is computed
-        self.smoothable = {
-            key[1]: self.rows.pop(key) for key in list(self.rows) if key[0] == 0
-        }  # own words, by restart
+        own = [key for key in self.rows if key[0] == 0]
+        self.smoothable = {restart: self.rows.pop((view, restart)) for view, restart in own}
         self.factors: dict[tuple[int, int], np.float32] = {}  # what a token was multiplied by
         for key, rows in self.rows.items():
             length = float(np.sqrt(np.mean(np.einsum("ij,ij->i", rows, rows))))
