@@ -80,6 +80,17 @@ def test_words_that_tell_nothing_are_not_smoothed() -> None:
     assert chosen["weights"]["smoothed"] < 0.5
 
 
+def test_links_stand_beside_attributes_that_tell_nothing() -> None:
+    noise = planted_graph(3, 80, signal=0.0)
+    chosen, labels = fitted(noise).record["chosen"], np.asarray(noise.labels)
+    assert 0.1 < chosen["weights"]["links"] <= 0.3
+    assert "links" not in fitted(DOCUMENTS).record["chosen"]["weights"]
+    train = np.arange(noise.num_nodes) % 4 == 0
+    with_links, without_links = (present(fitted(noise, link_dim=dim), noise) for dim in (16, 0))
+    found, before = (accuracy(vectors, labels, train, ~train) for vectors in (with_links, without_links))
+    assert found > before + 0.05
+
+
 def test_each_part_of_a_vector_counts_as_its_weight_says() -> None:
     parts = ("joint", "stacked", "own", "neighbour", "smoothed", "degree")
     only = dict.fromkeys((f"{part}_weight" for part in parts), 0.0)

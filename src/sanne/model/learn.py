@@ -160,24 +160,24 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
     learner = Learner(model, diffusion, features)
     with ThreadPoolExecutor(available_cores()) as pool:  # each with one thread of BLAS, so that sums keep their order
         guesses = list(pool.map(lambda pair: learner.guess(*pair), learner.pairs))
-    mixture, helps, gate = choose_smoothing(guesses, np.array(config.restarts))
+    mixture, helps, certain = choose_smoothing(guesses, np.array(config.restarts))
     own = config.own_weight + _OWN_INSTEAD * config.smoothed_weight * (1 - helps)
+    linked = config.neighbour_weight * (1 - certain) if guesses else config.joint_weight  # where attributes tell little
     trust = 1.0 if layout.directional else _TRUST_IN_NUMBERS
     all_degrees = model.degrees(diffusion)
     degrees = all_degrees if learner.chosen is None else all_degrees[learner.chosen]
     narrow = 1 / np.maximum(degrees.std(axis=0), 1e-6)
     blocks = {
         "own": [Block(own if guesses else 1.0, learner.words.copy(), [(layout.own, 1.0)])],
-        "smoothed": [learner.smoothed(diffusion, features, mixture, config.smoothed_weight * gate)],
+        "smoothed": [learner.smoothed(diffusion, features, mixture, config.smoothed_weight * helps * certain)],
         "neighbours": [learner.neighbours(diffusion, features, config.neighbour_weight)],
         "degrees": [Block(config.degree_weight, degrees * narrow, [(layout.degrees, np.diag(narrow))])],
         "fine": [block for view in layout.fine for block in learner.seen(view, config.fine_weight)],
+        "links": [block for view in layout.links if linked > 0 for block in learner.seen(view, linked)],
     }
     if guesses:
         blocks["joint"] = [learner.predicted(guesses, "joint", trust * config.joint_weight)]
         blocks["stacked"] = [learner.predicted(guesses, "stacked", trust * config.stacked_weight)]
-    else:
-        blocks["links"] = [block for view in layout.links for block in learner.seen(view, config.joint_weight)]
     weights = {name: round(float(parts[0].weight), 3) for name, parts in blocks.items() if parts}
     vectors = _turn(model, [block for parts in blocks.values() for block in parts if block.weight > 0])
     model.mixture.copy_(torch.from_numpy(mixture))
@@ -220,7 +220,7 @@ def _compact(part: Part) -> Part:
 
 
 def choose_smoothing(guesses: list[Prediction], restarts: Any) -> tuple[FloatArray, float, float]:
-    """How much of each restart the smoothed words hold, (restarts,), whether they help, and how much they count.
+    """How much of each restart the smoothed words hold, (restarts,), whether they help, and how sure that is.
 
     By what each restart adds to a node's own words when these predict hidden ones. Without a hidden half nothing
     tells: all the far ones alike.
@@ -234,7 +234,7 @@ def choose_smoothing(guesses: list[Prediction], restarts: Any) -> tuple[FloatArr
     shares = np.where(far, (positive / positive[far].max()) ** _SHARP, 0)
     added = gains[far].max() / curve[restarts == 1.0].max()
     helps = float(np.clip((added + _SLIGHT) / (2 * _SLIGHT), 0, 1))
-    return (shares / shares.sum()).astype(np.float32), helps, helps * min(1.0, float(curve.max()) / _FAINT)
+    return (shares / shares.sum()).astype(np.float32), helps, min(1.0, float(curve.max()) / _FAINT)
 
 
 def _turn(model: HiddenModel, blocks: list[Block]) -> FloatArray:
