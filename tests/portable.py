@@ -25,7 +25,7 @@ VARIANTS = {
 }
 # Servers, browsers, wheels and the site do not compute anything that the others do not.
 LEFT_OUT = ["tests/serve", "tests/docs/test_site.py", "tests/faults", "tests/test_wheel.py", "tests/test_extras.py"]
-CORE = ["tests/features", "tests/walks", "tests/model", "tests/train", "tests/infer", "tests/evaluate"]
+CORE = ["tests/features", "tests/walks", "tests/model", "tests/paper", "tests/infer", "tests/evaluate"]
 
 
 def run(environment: dict[str, str], options: list[str]) -> tuple[bool, str, int]:

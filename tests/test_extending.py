@@ -17,9 +17,9 @@ from sanne.features import base
 from sanne.features.base import FeatureMap, register_features
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.model import objective
-from sanne.model.encoder import WalkEncoder
-from sanne.model.objective import Objective, register_objective
-from sanne.walks.batches import Batch
+from sanne.paper.batches import Batch
+from sanne.paper.encoder import WalkEncoder
+from sanne.paper.objective import Objective, register_objective
 
 SETTINGS = TINY | {"epochs": 1}
 

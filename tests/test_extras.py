@@ -21,6 +21,7 @@ TEXTS = ["fit", "edges.csv", "--node-table", "nodes.csv", "--text", "t"]
 
 # (package, as it is imported), the extra that has it, and a command that needs it
 CASES: list[tuple[str, str, list[str]]] = [
+    ("torch", "paper", [*FIT, "m", "--recipe", "paper"]),
     ("gensim", "text", [*TEXTS, "--recipe", "paper", "--out", "m"]),
     ("sentence_transformers", "encoders", [*TEXTS, "--text-encoder", "sentence-transformers:a/b", "--out", "m"]),
     ("model2vec", "encoders", [*TEXTS, "--text-encoder", "model2vec:a/b", "--out", "m"]),
@@ -90,6 +91,7 @@ def test_every_package_of_every_extra_is_tried() -> None:
     imported = {"faiss-cpu": "faiss"}
     tried = {(package, extra) for package, extra, _ in CASES}
     tried |= {("openTSNE", "serve")}  # without it the server goes on, and its page says what is missing
+    tried |= {("gensim", "paper")}  # only features of text need it
     for extra, requirements in PROJECT["optional-dependencies"].items():
         if extra not in ("dev", "docs"):  # what the project itself is made with
             names = [re.split(r"[\[<>=]", requirement)[0] for requirement in requirements]

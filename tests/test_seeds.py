@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import torch
 
-from sanne.seeds import PURPOSES, derived_seed, mix, numpy_stream, step, torch_stream, walk_stream
+from sanne.paper.device import torch_stream
+from sanne.seeds import PURPOSES, derived_seed, mix, numpy_stream, step, walk_stream
 
 MASK = 2**64 - 1
 

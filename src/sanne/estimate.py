@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse.csgraph as csgraph
-import torch
 
 from sanne.config import Config
-from sanne.device import one_blas_thread, peak_memory, torch_threads
+from sanne.device import one_blas_thread, peak_memory
 from sanne.features.base import FeatureMap
-from sanne.graph.graph import FloatArray, Graph
+from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
 from sanne.infer.read import reads_whole
 from sanne.model.artifact import Artifact
@@ -21,16 +20,12 @@ from sanne.model.hidden import SPREAD_BYTES, HiddenModel
 from sanne.model.kinds import model_kind
 from sanne.model.learn import DEFAULT_DIM, FITTED, learn
 from sanne.model.model import Model
-from sanne.model.walk_model import WALKS_AT_ONCE, WalkModel
-from sanne.train.loop import make_optimisers, training_step
 from sanne.vectors.parquet import ROW_GROUP
-from sanne.walks.batches import WalkStream
 
 _PROBE_NODES = 20_000  # features are tried on so many nodes
-_PROBE_TRAINING = 6  # steps
 _PROBE_LEARNING = 1000, 5000, 20_000  # nodes; the first ones are for what takes time only once, such as compiling
 _PROBE_EMBEDDED, _PROBE_ROUNDS = 256, 5  # nodes, and how often: the median counts
-_LIBRARIES = 200 * 2**20  # bytes that torch, numba and pyarrow take on the way
+_LIBRARIES = 200 * 2**20  # bytes that numba, pyarrow and torch, if it is there, take on the way
 
 
 @dataclass(frozen=True)
@@ -57,15 +52,17 @@ def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
         feature_map, feature_seconds = _probe_features(graph, kind, config, seed)
     model = kind.empty(config, feature_map, graph.num_nodes, seed, None)
     stages = {"features": feature_seconds}
-    if isinstance(model, WalkModel):
+    if not isinstance(model, HiddenModel):
+        from sanne.paper.estimate import bytes_of_training, probe_training
+
         features = np.random.default_rng(seed).standard_normal((graph.num_nodes, feature_map.width), np.float32)
-        stages["training"] = _probe_training(graph, features, model, config, seed)
+        stages["training"] = probe_training(graph, features, model, config, seed)
         walked = graph.num_nodes
         if model.present_vectors() is not None:
             walked = int(np.sum(np.diff(graph.adjacency(config.walks.direction).indptr) == 0))
         artifact = Artifact(config, seed, feature_map, model, graph.num_nodes)
         stages["embedding"] = _probe_embedding(artifact, graph, walked)
-        return Estimate(stages, before + _bytes_of_training(graph, model, feature_map.width))
+        return Estimate(stages, before + _LIBRARIES + bytes_of_training(graph, model, feature_map.width))
     with one_blas_thread():
         stages["learning"] = _probe_learning(graph, kind, config, seed)
     fitted = min(graph.num_nodes, FITTED)
@@ -122,21 +119,6 @@ def _probe_learning(graph: Graph, kind: type[Model], config: Config, seed: int) 
     return seconds[-1] + slope * (graph.num_nodes - sizes[-1])
 
 
-def _probe_training(graph: Graph, features: FloatArray, model: WalkModel, config: Config, seed: int) -> float:
-    stream = WalkStream(graph.adjacency(config.walks.direction), config.walks, config.train, seed=seed)
-    optimisers = make_optimisers(model, config.train)
-    rows = torch.from_numpy(features)
-    model.train()
-    seconds = []
-    with torch_threads(config.train.threads, config.train.batch_size * config.walks.walk_length):
-        for batch in stream.batches(0, _PROBE_TRAINING):
-            started = time.perf_counter()
-            training_step(model, rows, batch, optimisers)
-            seconds.append(time.perf_counter() - started)
-    steps = config.train.epochs * stream.steps_per_epoch
-    return seconds[0] + float(np.median(seconds[1:])) * (steps - 1)
-
-
 def _probe_embedding(artifact: Artifact, graph: Graph, count: int) -> float:
     if artifact.model.reads_whole and reads_whole(count, graph):
         part, scale = _part(graph)
@@ -149,17 +131,6 @@ def _probe_embedding(artifact: Artifact, graph: Graph, count: int) -> float:
     embed(artifact, graph, ids[:1], progress=False)  # compiles
     seconds = [_seconds(lambda: embed(artifact, graph, ids, progress=False)) for _ in range(_PROBE_ROUNDS)]
     return float(np.median(seconds)) * count / len(nodes)
-
-
-def _bytes_of_training(graph: Graph, model: WalkModel, width: int) -> int:
-    """Beyond the graph: the larger of what features hold, and training with embedding."""
-    rows = 4 * graph.num_nodes * width
-    table = model.objective.sparse_table()
-    table_bytes = 0 if table is None else 4 * table.nbytes  # with its gradient and two moments
-    config = model.encoder.config
-    working = 4 * WALKS_AT_ONCE * len(model.encoder.positions) * (8 * config.encoder_dim + config.ff_dim)
-    held = 2 * rows + table_bytes + working + 4 * graph.num_nodes * model.vector_dim
-    return _LIBRARIES + max(5 * rows, held)
 
 
 def _bytes_of_embedding(graph: Graph, width: int, restarts: int, vectors: int) -> int:

@@ -21,8 +21,8 @@ from sanne.infer.embed import embed, embed_present
 from sanne.infer.explain import MadeOf, made_of
 from sanne.model.artifact import VECTORS, Artifact, check_model_target
 from sanne.model.card import model_card
-from sanne.train.fit import EpochHook, fit_model
-from sanne.train.loop import Run
+from sanne.model.fit import EpochHook, fit_model
+from sanne.model.model import Run
 from sanne.vectors.formats import read_vectors, write_vectors
 from sanne.vectors.search import most_similar
 from sanne.vectors.vectors import Embedding

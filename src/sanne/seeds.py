@@ -10,7 +10,6 @@ from typing import TypeVar, cast
 import numba
 import numpy as np
 import numpy.typing as npt
-import torch
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
@@ -86,8 +85,3 @@ def derived_seed(seed: int, purpose: str, *counters: int) -> int:
 def numpy_stream(seed: int, purpose: str, *counters: int) -> np.random.Generator:
     """A numpy generator for one purpose and position."""
     return np.random.Generator(np.random.Philox(derived_seed(seed, purpose, *counters)))
-
-
-def torch_stream(seed: int, purpose: str, *counters: int) -> torch.Generator:
-    """A torch generator (on the CPU) for one purpose and position."""
-    return torch.Generator().manual_seed(derived_seed(seed, purpose, *counters))

@@ -177,13 +177,13 @@ BUILD_POINTS = [
 ]
 FIT_POINTS = [
     "sanne.model.hidden.HiddenModel.fit_features",
-    "sanne.train.fit.learn",
+    "sanne.model.fit.learn",
     "sanne.estimator.embed_present",
 ]
 TRAINING_POINTS = [
-    "sanne.model.walk_model.fit_transform_features",
-    "sanne.train.loop.training_step",
-    "sanne.train.loop.save_checkpoint",
+    "sanne.paper.walk_model.fit_transform_features",
+    "sanne.paper.loop.training_step",
+    "sanne.paper.loop.save_checkpoint",
 ]
 EMBED_POINTS = ["sanne.infer.embed.GraphReader", "sanne.vectors.parquet.to_table"]
 

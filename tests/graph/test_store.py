@@ -19,7 +19,7 @@ from sanne.graph.folder.strings import MappedStrings
 from sanne.graph.graph import Graph
 from sanne.graph.load import load_graph
 from sanne.infer.embed import embed, embed_present
-from sanne.train.fit import fit_model
+from sanne.model.fit import fit_model
 
 TEXTS = np.array(["", "zwei Wörter", "line\nbreak", "x" * 200_000, "語"], dtype=object)
 COMMON: dict[str, Any] = {"sources": [0, 1, 2], "targets": [1, 2, 3]}

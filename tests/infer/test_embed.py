@@ -18,8 +18,8 @@ from sanne.infer import embed as embed_module
 from sanne.infer import read as read_module
 from sanne.infer.embed import embed, embed_parts, embed_present
 from sanne.model.artifact import Artifact
-from sanne.model.walk_model import WalkModel
-from sanne.train.fit import fit_model
+from sanne.model.fit import fit_model
+from sanne.paper.walk_model import WalkModel
 from sanne.vectors.formats import write_parts
 from sanne.vectors.vectors import Embedding
 

@@ -117,7 +117,7 @@ def test_what_pulls_a_vector_is_all_of_it(graph: Graph, recipe: str) -> None:
     assert isinstance(hidden, HiddenModel)
     for node in (0, 7):
         pull = hidden.pull(AskedNodes(GraphReader(model.artifact_, graph, 0), np.array([node])))
-        seen = pull.around.mean(pull.rows, hidden.background.numpy()[:-1])
+        seen = pull.around.mean(pull.rows, hidden.background[:-1])
         vector = model.embedding_[node]
-        constant = float(hidden.offset.numpy() @ vector) / float(vector @ vector)
+        constant = float(hidden.offset @ vector) / float(vector @ vector)
         assert np.vdot(seen, pull.columns) + pull.degree + constant == pytest.approx(1, abs=0.01)

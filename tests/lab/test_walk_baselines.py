@@ -11,7 +11,7 @@ import torch
 from planted import accuracy, planted_graph
 from sanne.graph.graph import FloatArray, Graph
 from sanne.graph.split import hide_nodes
-from sanne.seeds import torch_stream
+from sanne.paper.device import torch_stream
 from sanne_lab.baselines.ddrw import DDRW, Settings
 from sanne_lab.baselines.deepwalk import DeepWalk
 from sanne_lab.baselines.deepwalk_bow import DeepWalkBow

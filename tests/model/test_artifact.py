@@ -21,8 +21,8 @@ from sanne.infer.embed import embed
 from sanne.model import artifact as artifact_module
 from sanne.model.artifact import FORMAT_VERSION, Artifact, check_model_target
 from sanne.model.card import model_card
-from sanne.model.walk_model import WalkModel
-from sanne.train.fit import fit_model
+from sanne.model.fit import fit_model
+from sanne.paper.walk_model import WalkModel
 
 GRAPH = planted_graph(size=20)
 

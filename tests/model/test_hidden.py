@@ -19,9 +19,9 @@ from sanne.infer import read as read_module
 from sanne.infer.embed import embed, embed_present
 from sanne.model import learn as learning
 from sanne.model.artifact import Artifact
+from sanne.model.fit import fit_model
 from sanne.model.hidden import HiddenModel, Part
 from sanne.model.learn import learn
-from sanne.train.fit import fit_model
 from sanne.vectors.normalise import unit
 from sanne.walks.diffusion import Diffusion
 

@@ -18,7 +18,7 @@ from sanne.features.base import FeatureMap
 from sanne.features.choose import fit_features, fit_transform_features
 from sanne.graph.graph import Graph
 from sanne.model.artifact import Artifact
-from sanne.model.walk_model import WalkModel
+from sanne.paper.walk_model import WalkModel
 
 
 def documents(count: int = 40) -> Graph:

@@ -12,12 +12,12 @@ import torch
 from torch import nn
 
 from sanne.config import FeatureConfig
-from sanne.device import keep_freed_memory, torch_threads
 from sanne.errors import InputError
 from sanne.features.base import FeatureMap
 from sanne.features.choose import fit_features
 from sanne.features.numeric import check_finite
 from sanne.graph.graph import FloatArray, Graph, IntArray
+from sanne.paper.device import keep_freed_memory, torch_threads
 from sanne.seeds import derived_seed
 
 _DENSE = 0.05  # a matrix with a larger share of non-zeros is multiplied faster as a dense one

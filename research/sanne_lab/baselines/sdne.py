@@ -16,8 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from sanne.graph.graph import FloatArray, Graph, IntArray
-from sanne.seeds import numpy_stream, torch_stream
-from sanne.train.row_adam import RowAdam
+from sanne.paper.device import torch_stream
+from sanne.paper.row_adam import RowAdam
+from sanne.seeds import numpy_stream
 from sanne_lab.baselines.interface import Snapshot
 
 _COLUMNS = 1024  # that a batch rebuilds besides its neighbours

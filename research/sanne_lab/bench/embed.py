@@ -8,14 +8,14 @@ import numpy as np
 import torch
 
 from sanne.config import Config, recipe_config
-from sanne.device import torch_threads
 from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
 from sanne.model.artifact import Artifact
 from sanne.model.hidden import HiddenModel
 from sanne.model.kinds import model_kind
 from sanne.model.learn import learn
-from sanne.model.walk_model import WALKS_AT_ONCE, WalkModel
+from sanne.paper.device import torch_threads
+from sanne.paper.walk_model import WALKS_AT_ONCE, WalkModel
 from sanne_lab.bench.graphs import featured_graph
 from sanne_lab.bench.machine import describe_machine, describe_versions
 from sanne_lab.bench.products import bare_products, forward_shapes

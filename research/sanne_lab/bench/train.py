@@ -8,14 +8,14 @@ import numpy as np
 import torch
 
 from sanne.config import Config, recipe_config
-from sanne.device import torch_threads
 from sanne.errors import InputError
 from sanne.features.choose import fit_transform_features
 from sanne.graph.graph import Graph
 from sanne.model.kinds import model_kind
-from sanne.model.walk_model import WalkModel
-from sanne.train.loop import make_optimisers, training_step
-from sanne.walks.batches import WalkStream
+from sanne.paper.batches import WalkStream
+from sanne.paper.device import torch_threads
+from sanne.paper.loop import make_optimisers, training_step
+from sanne.paper.walk_model import WalkModel
 from sanne_lab.bench.graphs import featured_graph
 from sanne_lab.bench.machine import describe_machine, describe_versions
 from sanne_lab.bench.products import backward_shapes, bare_products, forward_shapes, operations

@@ -10,10 +10,10 @@ from sanne.errors import InputError
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.infer.embed import embed, embed_present
 from sanne.model.artifact import Artifact
+from sanne.model.fit import fit_model
 from sanne.model.hidden import HiddenModel
 from sanne.model.kinds import model_kind
-from sanne.train.fit import fit_model
-from sanne.train.loop import Run
+from sanne.model.model import Run
 from sanne_lab.baselines.cca_ssg import CCASSG
 from sanne_lab.baselines.ddrw import DDRW
 from sanne_lab.baselines.deepwalk import DeepWalk

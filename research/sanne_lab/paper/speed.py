@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from sanne.device import torch_threads
-from sanne.train.loop import training_step
-from sanne.walks.batches import Batch
+from sanne.paper.batches import Batch
+from sanne.paper.device import torch_threads
+from sanne.paper.loop import training_step
 from sanne_lab.paper.grid import FIXED, Candidate, Cell
 from sanne_lab.paper.training import Training
 from sanne_lab.workers import one_thread_each

@@ -10,18 +10,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sanne.device import torch_threads
 from sanne.errors import InputError, SanneError
 from sanne.evaluate.node_classification import SplitScore
 from sanne.files.atomic import replaced_file
 from sanne.graph.graph import FloatArray
-from sanne.model.encoder import WalkEncoder
-from sanne.model.neighbours import NeighbourSoftmax
-from sanne.model.walk_model import WalkModel
+from sanne.paper.batches import Batch
+from sanne.paper.device import torch_threads
+from sanne.paper.encoder import WalkEncoder
+from sanne.paper.loop import dense_parameters, is_finite, training_step
+from sanne.paper.neighbours import NeighbourSoftmax
+from sanne.paper.row_adam import RowAdam
+from sanne.paper.walk_model import WalkModel
 from sanne.seeds import derived_seed, numpy_stream
-from sanne.train.loop import dense_parameters, is_finite, training_step
-from sanne.train.row_adam import RowAdam
-from sanne.walks.batches import Batch
 from sanne.walks.sample import Walks
 from sanne_lab.evaluate.node_classification import predict_arrays
 from sanne_lab.paper.grid import FIXED, MAX_EPOCHS, Candidate

@@ -75,7 +75,6 @@ def _embed_parts(
         raise InputError(f"explain is how many contributing nodes to list: 0 or more, not {explain}")
     reader = reader or GraphReader(artifact, graph, len(chosen))
     bar = tqdm(total=len(chosen), desc="embedding", unit="node", disable=None if progress is None else not progress)
-    artifact.model.eval()
     with bar:
         for first in range(0, len(chosen), NODES_A_PART):
             # A part's vectors are allocated before its walks are read: small arrays that outlive a batch would

@@ -13,9 +13,8 @@ from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import torch
 from safetensors import SafetensorError
-from safetensors.torch import save_file
+from safetensors.numpy import save_file
 
 from sanne.config import Config
 from sanne.errors import InputError, ModelFolderError
@@ -100,14 +99,14 @@ class Artifact:
     def write(self, folder: Path) -> None:
         """Write the files of the model into an existing folder; vectors that are already there get a checksum too."""
         description, arrays = self.feature_map.state()
-        tensors = {f"model/{name}": tensor.cpu().contiguous() for name, tensor in self.model.state_dict().items()}
-        tensors |= {f"features/{name}": torch.from_numpy(np.ascontiguousarray(a)) for name, a in arrays.items()}
-        save_file(tensors, folder / "model.safetensors")
+        named = {f"model/{name}": array for name, array in self.model.arrays().items()}
+        named |= {f"features/{name}": array for name, array in arrays.items()}
+        _save(named, folder / "model.safetensors")
         _write_json(folder / "features.json", {"name": self.feature_map.name, "state": description})
         if self.classifier is not None:
             labels, numbers = self.classifier.state()
             _write_json(folder / "classifier.json", labels)
-            save_file({name: torch.from_numpy(a) for name, a in numbers.items()}, folder / "classifier.safetensors")
+            _save(numbers, folder / "classifier.safetensors")
         for path in folder.glob("*.safetensors"):  # which safetensors makes readable by its owner only
             shutil.copymode(folder / "features.json", path)
         files = {name: digest_of(folder / name) for name in (*_FILES, *_CLASSIFIER) if (folder / name).is_file()}
@@ -146,9 +145,8 @@ class Artifact:
                     _check_digest(place / name, header["sha256"])
             with _damage_reported(place / "model.safetensors"):
                 tensors = read_tensors(place / "model.safetensors")
-            arrays = {name: tensor.numpy() for name, tensor in under("features/", tensors).items()}
-            feature_map = restore_features(features["name"], features["state"], arrays)
-            model.load_state_dict(under("model/", tensors))
+            feature_map = restore_features(features["name"], features["state"], under("features/", tensors))
+            model.fill(under("model/", tensors))
             classifier = _read_classifier(place, header["sha256"], model.vector_dim)
         except (
             *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError),
@@ -156,7 +154,6 @@ class Artifact:
         ) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ModelFolderError(f"{place}: the model folder is damaged ({reason}): fit again") from None
-        model.eval()
         counts, record, digests = header["num_nodes"], header["record"], header["sha256"]
         return cls(config, header["seed"], feature_map, model, counts, record, digests, classifier)
 
@@ -177,9 +174,9 @@ def check_model_target(folder: str | Path) -> Path:
     return target
 
 
-def versions() -> dict[str, str]:
+def versions(*others: str) -> dict[str, str]:
     """The versions that a result depends on."""
-    names = ("sanne", "torch", "numpy", "scipy", "scikit-learn", "numba")
+    names = ("sanne", "numpy", "scipy", "scikit-learn", "numba", *others)
     return {"python": platform.python_version(), **{name: metadata.version(name) for name in names}}
 
 
@@ -219,7 +216,7 @@ def _model_of_shapes(header: dict[str, Any], config: Config, features: Any, shap
     kind = model_kind(config)
     model = kind.empty(config, feature_map, header["num_nodes"], header["seed"], under("model/", shapes))
     expected = {f"features/{name}": array.shape for name, array in feature_map.state()[1].items()}
-    expected |= {f"model/{name}": tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    expected |= {f"model/{name}": array.shape for name, array in model.arrays().items()}
     check_shapes(shapes, expected)
     return model
 
@@ -235,7 +232,7 @@ def _read_classifier(place: Path, digests: dict[str, Any], dim: int) -> Classifi
     with _damage_reported(place / "classifier.safetensors"):
         check_state(described, tensor_shapes(place / "classifier.safetensors"), dim)
         tensors = read_tensors(place / "classifier.safetensors")
-    return Classifier.restore(described, {name: tensor.numpy() for name, tensor in tensors.items()})
+    return Classifier.restore(described, tensors)
 
 
 @contextlib.contextmanager
@@ -263,6 +260,10 @@ def _check_digest(path: Path, digests: dict[str, Any]) -> None:
         raise ModelFolderError(f"{path}: damaged (config.json has no checksum of it): fit again")
     if digest_of(path) != digests[path.name]:
         raise ModelFolderError(f"{path}: damaged (its checksum differs from config.json): fit again")
+
+
+def _save(arrays: dict[str, FloatArray], path: Path) -> None:
+    save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path)
 
 
 def _write_json(path: Path, value: dict[str, Any]) -> None:

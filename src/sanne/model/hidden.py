@@ -13,8 +13,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
-import torch
-from torch import Tensor
 
 from sanne.config import Config
 from sanne.errors import InputError
@@ -108,14 +106,7 @@ class HiddenModel(Model):
     nodes_at_once = 64
     reads_whole = True
 
-    matrix: Tensor  # (tokens, dim)
-    offset: Tensor  # (dim,)
-    mixture: Tensor  # (restarts,): how much of each the smoothed words hold
-    background: Tensor  # (feature columns + 1,): what walks see that were not followed to the end; the last is of ones
-    centres: Tensor  # (clusters, dim), rows of length one
-
     def __init__(self, config: Config, views: Views, seed: int, dim: int = 1) -> None:
-        super().__init__()
         self.config = config.objective
         self.wanted_dim = config.model.dim
         self.seed = seed
@@ -123,15 +114,12 @@ class HiddenModel(Model):
         self.layout = Layout(config, views)
         self.vector_dim = dim
         self.step_weights = step_weights(self.config.restarts, self.config.restart_steps)
-        shapes = {
-            "matrix": (self.layout.width, dim),
-            "offset": (dim,),
-            "mixture": (len(self.config.restarts),),
-            "background": (views.width + 1,),
-            "centres": (sum(CLUSTERS), dim),
-        }
-        for name, shape in shapes.items():
-            self.register_buffer(name, torch.zeros(shape))
+        self.matrix = np.zeros((self.layout.width, dim), np.float32)
+        self.offset = np.zeros(dim, np.float32)
+        self.mixture = np.zeros(len(self.config.restarts), np.float32)  # how much of each the smoothed words hold
+        # What walks see that were not followed to the end, by feature columns; the last is of ones.
+        self.background = np.zeros(views.width + 1, np.float32)
+        self.centres = np.zeros((sum(CLUSTERS), dim), np.float32)  # rows of length one
         self.present: FloatArray | None = None
 
     @classmethod
@@ -152,9 +140,16 @@ class HiddenModel(Model):
             raise InputError(f"vectors of {dim} numbers, where the setting dim is {config.model.dim}")
         return cls(config, feature_map, seed, dim)
 
+    def arrays(self) -> dict[str, FloatArray]:
+        return {name: getattr(self, name) for name in ("matrix", "offset", "mixture", "background", "centres")}
+
+    def fill(self, arrays: dict[str, FloatArray]) -> None:
+        for name in self.arrays():
+            setattr(self, name, arrays[name])
+
     def read(self, asked: Asked, explain: int = 0) -> Reading:
         restarts, steps = self.config.restarts, self.config.restart_steps
-        background = self.background.numpy()
+        background = self.background
         found = []
         seen = np.empty((len(restarts) + 1, asked.count, len(background)), np.float32)
         for i in range(asked.count):
@@ -163,8 +158,8 @@ class HiddenModel(Model):
             seen[:, i, -1] = surroundings.mean(np.ones((len(rows), 1), np.float32), background[-1:])[:, 0]
             found.append(surroundings)
         degrees = np.array([surroundings.degree for surroundings in found])
-        matrix = self.matrix.numpy()
-        vectors = np.tile(self.offset.numpy(), (asked.count, 1))
+        matrix = self.matrix
+        vectors = np.tile(self.offset, (asked.count, 1))
         for place, rows, _ in self._tokens(seen, degrees):
             vectors += rows @ matrix[place]
         contributions = []
@@ -183,9 +178,9 @@ class HiddenModel(Model):
         self, diffusion: Diffusion, features: FloatArray, parts: Iterable[Part], degrees: FloatArray
     ) -> FloatArray:
         """Vectors of all nodes from their tokens; parts are let go one after the other."""
-        layout, matrix = self.layout, self.matrix.numpy()
+        layout, matrix = self.layout, self.matrix
         vectors = np.empty((len(features), self.vector_dim), np.float32)
-        vectors[:] = self.offset.numpy()
+        vectors[:] = self.offset
         for part in parts:
             places = [layout.place(part.view, restart) for restart in part.restarts]
             weights = np.concatenate([matrix[place][part.columns] for place in places])
@@ -196,15 +191,15 @@ class HiddenModel(Model):
         self._add_neighbours(vectors, diffusion, words)
         if layout.smoothed is not None:
             _add_products(vectors, words, matrix[layout.own])
-            _add_products(vectors, self.smoothed(diffusion, words, self.mixture.numpy()), matrix[layout.smoothed])
+            _add_products(vectors, self.smoothed(diffusion, words, self.mixture), matrix[layout.smoothed])
         return vectors
 
     def pull(self, asked: Asked) -> Pull:
         around, rows = asked.around(0, self.config.restarts, self.config.restart_steps)
-        background, layout, matrix = self.background.numpy(), self.layout, self.matrix.numpy()
+        background, layout, matrix = self.background, self.layout, self.matrix
         seen = around.mean(np.column_stack([rows, np.ones(len(rows), np.float32)]), background)[:, None]
         tokens = list(self._tokens(seen, np.array([around.degree])))
-        vector = self.offset.numpy() + sum(row[0] @ matrix[place] for place, row, _ in tokens)
+        vector = self.offset + sum(row[0] @ matrix[place] for place, row, _ in tokens)
         toward = vector / max(float(vector @ vector), 1e-12)
         columns = np.zeros((len(seen), len(background) - 1), np.float32)
         views = {token.place.start: token.view for token in layout.seen}
@@ -227,7 +222,7 @@ class HiddenModel(Model):
 
     def _add_neighbours(self, vectors: FloatArray, diffusion: Diffusion, words: FloatArray) -> None:
         """Add what neighbours' words say to vectors; what walks see is held once."""
-        after, matrix = diffusion.after_step(words), self.matrix.numpy()[self.layout.neighbours]
+        after, matrix = diffusion.after_step(words), self.matrix[self.layout.neighbours]
 
         def add(block: slice) -> None:
             vectors[block] += self._neighbours(after[block], words[block], diffusion.degrees[block]) @ matrix
@@ -239,7 +234,7 @@ class HiddenModel(Model):
 
     def uncertainty(self, vectors: FloatArray) -> FloatArray:
         """One minus the largest share that a clustering gives a node, mean over clusterings."""
-        clusterings = np.split(self.centres.numpy(), np.cumsum(CLUSTERS)[:-1])
+        clusterings = np.split(self.centres, np.cumsum(CLUSTERS)[:-1])
         found = np.empty(len(vectors), np.float32)
         for rows in row_blocks(len(vectors)):
             found[rows] = doubt(vectors[rows], clusterings)
@@ -302,7 +297,7 @@ class HiddenModel(Model):
         words = seen[:, :, layout.columns[0]]
         yield layout.neighbours, self._neighbours(words[-1], words[layout.itself], degrees), each[-1]
         if layout.smoothed is not None:
-            mixture = np.append(self.mixture.numpy(), np.float32(0))
+            mixture = np.append(self.mixture, np.float32(0))
             yield layout.own, words[layout.itself], each[layout.itself]
             mixed = np.tensordot(mixture, words, 1)
             yield layout.smoothed, unit(mixed) if layout.directional else mixed, mixture
@@ -312,7 +307,7 @@ class HiddenModel(Model):
 
     def _importance(self, seen: FloatArray, degrees: Doubles) -> Doubles:
         """How much a visit counts at each restart and in the first step, by the length of what its tokens add."""
-        matrix, found = self.matrix.numpy(), np.zeros((seen.shape[1], len(seen)))
+        matrix, found = self.matrix, np.zeros((seen.shape[1], len(seen)))
         for place, rows, restarts in self._tokens(seen, degrees):
             found += np.linalg.norm(rows @ matrix[place], axis=1)[:, None] * restarts
         return found / np.maximum(seen[:, :, -1].T, 1e-12)

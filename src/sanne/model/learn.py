@@ -4,7 +4,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from scipy.linalg import eigh
 
 from sanne.device import available_cores
@@ -180,11 +179,10 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
         blocks["stacked"] = [learner.predicted(guesses, "stacked", trust * config.stacked_weight)]
     weights = {name: round(float(parts[0].weight), 3) for name, parts in blocks.items() if parts}
     vectors = _turn(model, [block for parts in blocks.values() for block in parts if block.weight > 0])
-    model.mixture.copy_(torch.from_numpy(mixture))
+    model.mixture = mixture
     ones = np.ones((len(features), 1), np.float32)
-    anywhere = np.append(diffusion.background(features), diffusion.background(ones))
-    model.background.copy_(torch.from_numpy(anywhere))
-    model.centres = torch.from_numpy(_centres(vectors, model.seed))
+    model.background = np.append(diffusion.background(features), diffusion.background(ones))
+    model.centres = _centres(vectors, model.seed)
     if learner.chosen is not None:
         kept = learner.kept
         parts = (kept.pop() for _ in range(len(kept))) if kept else model.spread(diffusion, features)
@@ -259,7 +257,7 @@ def _turn(model: HiddenModel, blocks: list[Block]) -> FloatArray:
         offset -= mean @ part
         for place, weights in block.maps:
             matrix[place] += weights @ part if isinstance(weights, np.ndarray) and weights.ndim == 2 else weights * part
-    model.matrix, model.offset = torch.from_numpy(matrix), torch.from_numpy(offset.astype(np.float32))
+    model.matrix, model.offset = matrix, offset.astype(np.float32)
     return np.ascontiguousarray(rows @ axes)
 
 

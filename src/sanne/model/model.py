@@ -1,12 +1,12 @@
 """What a model is, whatever it learns: nodes of a graph in, vectors out."""
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
-from torch import nn
 
 from sanne.config import Config
 from sanne.features.base import FeatureMap
@@ -51,7 +51,7 @@ class Pull:
     degree: float  # by what is said of the node's degree
 
 
-class Model(nn.Module):
+class Model(ABC):
     """Base class. Training, the model folder, inference and server call these methods and never ask for the class."""
 
     vector_dim: int
@@ -74,6 +74,14 @@ class Model(nn.Module):
         """
 
     @abstractmethod
+    def arrays(self) -> dict[str, FloatArray]:
+        """All that was fitted, by names: what the model folder keeps."""
+
+    @abstractmethod
+    def fill(self, arrays: dict[str, FloatArray]) -> None:
+        """Take over arrays of the names and shapes that `arrays` gives."""
+
+    @abstractmethod
     def read(self, asked: Asked, explain: int = 0) -> Reading:
         """Vectors of some nodes; with `explain`, so many nodes that each drew on."""
 
@@ -92,6 +100,15 @@ class Model(nn.Module):
     @abstractmethod
     def uncertainty(self, vectors: FloatArray) -> FloatArray:
         """How undecided vectors are, (nodes,), from 0 to below 1; not a number if the model cannot tell."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Where training keeps its checkpoint and how it reports progress."""
+
+    checkpoint: Path | None = None
+    resume: bool = False
+    progress: bool | None = None  # None: a bar on a terminal only
 
 
 def largest_shares(nodes: IntArray, shares: npt.NDArray[np.float64], count: int) -> Contribution:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from sanne.graph.graph import Graph
-from sanne.model.neighbours import NeighbourSoftmax
+from sanne.paper.neighbours import NeighbourSoftmax
 from sanne_lab.paper import training
 from sanne_lab.paper.grid import Candidate, Cell, Unstated
 from sanne_lab.paper.training import Training

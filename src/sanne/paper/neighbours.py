@@ -11,11 +11,12 @@ from torch import Tensor, nn
 
 from sanne.config import Config
 from sanne.graph.graph import FloatArray, IntArray
-from sanne.model.encoder import WalkEncoder
-from sanne.model.objective import Objective, register_objective
 from sanne.model.safe_files import Shapes
-from sanne.seeds import numpy_stream, torch_stream
-from sanne.walks.batches import Batch
+from sanne.paper.batches import Batch
+from sanne.paper.device import torch_stream
+from sanne.paper.encoder import WalkEncoder
+from sanne.paper.objective import Objective, register_objective
+from sanne.seeds import numpy_stream
 
 _SMALLEST_SHARE = 1e-6  # of a sum of powers, that is left of it without one of them
 

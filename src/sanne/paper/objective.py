@@ -7,9 +7,9 @@ from torch import Tensor, nn
 from sanne.config import Config
 from sanne.errors import InputError
 from sanne.graph.graph import FloatArray
-from sanne.model.encoder import WalkEncoder
 from sanne.model.safe_files import Shapes
-from sanne.walks.batches import Batch
+from sanne.paper.batches import Batch
+from sanne.paper.encoder import WalkEncoder
 
 
 class Objective(nn.Module):

@@ -12,9 +12,9 @@ import torch.nn.functional as F
 from planted import planted_graph, tiny_config
 from sanne.config import Config
 from sanne.graph.graph import Graph
-from sanne.model.neighbours import NeighbourSoftmax
-from sanne.model.walk_model import WalkModel
-from sanne.walks.batches import Batch
+from sanne.paper.batches import Batch
+from sanne.paper.neighbours import NeighbourSoftmax
+from sanne.paper.walk_model import WalkModel
 from sanne.walks.sample import WalkSampler
 
 

@@ -11,11 +11,12 @@ import torch
 
 from planted import planted_graph, trained_config
 from sanne.config import Config
-from sanne.device import choose_device, torch_threads
 from sanne.errors import InputError, SanneError
-from sanne.model.walk_model import WalkModel
-from sanne.train.checkpoint import Progress, fingerprint, load_checkpoint, save_checkpoint
-from sanne.train.loop import Run, train
+from sanne.model.model import Run
+from sanne.paper.checkpoint import Progress, fingerprint, load_checkpoint, save_checkpoint
+from sanne.paper.device import choose_device, torch_threads
+from sanne.paper.loop import train
+from sanne.paper.walk_model import WalkModel
 
 GRAPH = planted_graph()
 
@@ -167,7 +168,7 @@ def test_weights_that_the_last_step_spoils_are_named(monkeypatch: pytest.MonkeyP
             for group in self.param_groups:
                 group["params"][0].data.fill_(torch.inf)
 
-    monkeypatch.setattr("sanne.train.loop.make_optimisers", lambda model, config: [Broken(model.parameters())])
+    monkeypatch.setattr("sanne.paper.loop.make_optimisers", lambda model, config: [Broken(model.parameters())])
     with pytest.raises(SanneError, match="weights are not finite in epoch 1"):
         run(trained_config(epochs=1, steps_per_epoch=1))
 

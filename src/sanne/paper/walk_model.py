@@ -6,26 +6,26 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-import sanne.model.neighbours  # noqa: F401 (registers its objective)
+import sanne.paper.neighbours  # noqa: F401 (registers its objective)
 from sanne.config import Config
-from sanne.device import torch_threads
 from sanne.errors import InputError
 from sanne.features.base import FeatureMap
 from sanne.features.choose import fit_features, fit_transform_features
 from sanne.graph.graph import FloatArray, Graph, IntArray
-from sanne.model.encoder import WalkEncoder
 from sanne.model.model import Asked, Contribution, Model, Reading, largest_shares
-from sanne.model.objective import Objective, objective_kind
 from sanne.model.safe_files import Shapes
+from sanne.paper.batches import Batch
+from sanne.paper.device import torch_threads
+from sanne.paper.encoder import WalkEncoder
+from sanne.paper.objective import Objective, objective_kind
 from sanne.seeds import derived_seed
-from sanne.walks.batches import Batch
 
 WALKS_AT_ONCE = 4096  # read by the encoder together
 
 
-class WalkModel(Model):
+class WalkModel(nn.Module, Model):
     """Walks of features in; a loss for training, or a vector per walk, out."""
 
     encoder: WalkEncoder
@@ -59,6 +59,12 @@ class WalkModel(Model):
             _check_sizes(config, shapes, feature_map.width, num_nodes)
         return cls(config, width=feature_map.width, num_nodes=num_nodes, seed=seed)
 
+    def arrays(self) -> dict[str, FloatArray]:
+        return {name: tensor.cpu().numpy() for name, tensor in self.state_dict().items()}
+
+    def fill(self, arrays: dict[str, FloatArray]) -> None:
+        self.load_state_dict({name: torch.from_numpy(array) for name, array in arrays.items()})
+
     def loss(self, features: Tensor, batch: Batch) -> Tensor:
         """The loss of a batch of walks, `features` (B, N, width)."""
         return self.objective.loss(self.encoder, features, batch)
@@ -69,7 +75,7 @@ class WalkModel(Model):
 
     def read(self, asked: Asked, explain: int = 0) -> Reading:
         """The mean over `num_inference_walks` walks from each node (Algorithm 2)."""
-        device = next(self.parameters()).device
+        device = next(self.eval().parameters()).device
         walks = asked.walks(self._num_walks)
         # torch's modes are set for each batch anew: while the caller waits to be asked for more, others use torch.
         with torch_threads(self._threads, walks.size), torch.inference_mode():

@@ -14,8 +14,7 @@ from sanne.model.artifact import Artifact, versions
 from sanne.model.hidden import HiddenModel
 from sanne.model.kinds import model_kind
 from sanne.model.learn import learn
-from sanne.model.walk_model import WalkModel
-from sanne.train.loop import Run, train
+from sanne.model.model import Run
 
 logger = logging.getLogger(__name__)
 
@@ -54,15 +53,17 @@ def fit_model(
     artifact.keep(graph, features)
     adjacency = graph.adjacency(config.walks.direction)
     seconds = time.perf_counter() - started
-    if isinstance(model, WalkModel):
+    if isinstance(model, HiddenModel):
+        with one_blas_thread():
+            artifact.record.update(chosen=learn(model, adjacency, features))
+        seconds = time.perf_counter() - started
+    else:
+        from sanne.paper.loop import train
+
         hook = None if on_epoch is None else functools.partial(on_epoch, artifact)
         progress = train(model, adjacency, features, config, seed, hook, run)
         seconds += progress.seconds
         artifact.record.update(losses=progress.losses, validation=progress.scores)
-    elif isinstance(model, HiddenModel):
-        with one_blas_thread():
-            artifact.record.update(chosen=learn(model, adjacency, features))
-        seconds = time.perf_counter() - started
     artifact.record.update(
         data={
             "nodes": graph.num_nodes,
@@ -71,6 +72,6 @@ def fit_model(
             "weighted": graph.weights is not None,
         },
         seconds=round(seconds, 2),
-        versions=versions(),
+        versions=versions(*([] if kind is HiddenModel else ["torch"])),
     )
     return artifact

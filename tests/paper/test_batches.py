@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from planted import planted_graph, tiny_config
-from sanne.walks.batches import WalkStream
+from sanne.paper.batches import WalkStream
 from sanne.walks.sample import WalkSampler
 
 GRAPH = planted_graph(size=17)  # 51 nodes: no batch size below divides it

@@ -11,8 +11,8 @@ from sanne.errors import InputError
 from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
 from sanne.model.artifact import Artifact
-from sanne.model.walk_model import WalkModel
-from sanne.train.fit import fit_model
+from sanne.model.fit import fit_model
+from sanne.paper.walk_model import WalkModel
 
 
 def test_a_graph_without_edges_is_refused_with_its_size() -> None:

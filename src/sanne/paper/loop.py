@@ -4,7 +4,6 @@ import logging
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -12,16 +11,17 @@ from torch import Tensor
 from tqdm import tqdm
 
 from sanne.config import Config, TrainConfig
-from sanne.device import choose_device, torch_threads
 from sanne.errors import InputError, SanneError
 from sanne.files.atomic import check_target, sweep
 from sanne.graph.graph import Adjacency, FloatArray
 from sanne.interrupts import raise_if_interrupted
-from sanne.model.walk_model import WalkModel
+from sanne.model.model import Model, Run
+from sanne.paper.batches import Batch, WalkStream
+from sanne.paper.checkpoint import Checkpoint, Progress, fingerprint, load_checkpoint, save_checkpoint
+from sanne.paper.device import choose_device, torch_threads
+from sanne.paper.row_adam import RowAdam
+from sanne.paper.walk_model import WalkModel
 from sanne.seeds import derived_seed
-from sanne.train.checkpoint import Checkpoint, Progress, fingerprint, load_checkpoint, save_checkpoint
-from sanne.train.row_adam import RowAdam
-from sanne.walks.batches import Batch, WalkStream
 
 logger = logging.getLogger(__name__)
 
@@ -29,17 +29,8 @@ logger = logging.getLogger(__name__)
 EpochHook = Callable[[int], float | None]
 
 
-@dataclass(frozen=True)
-class Run:
-    """Where training keeps its checkpoint and how it reports progress."""
-
-    checkpoint: Path | None = None
-    resume: bool = False
-    progress: bool | None = None  # None: a bar on a terminal only
-
-
 def train(
-    model: WalkModel,
+    model: Model,
     adjacency: Adjacency,
     features: FloatArray,
     config: Config,
@@ -51,6 +42,7 @@ def train(
 
     Where `on_epoch` returns scores, the model ends as it was in the epoch with the highest one.
     """
+    assert isinstance(model, WalkModel)
     run = run or Run()
     device = choose_device(config.train.device)
     model.to(device)
@@ -103,7 +95,6 @@ def train(
                 save_checkpoint(run.checkpoint, Checkpoint(progress, model.state_dict(), best, states), identity)
     if best:
         model.load_state_dict(best)
-    model.eval()
     return progress
 
 
