@@ -16,7 +16,7 @@ from sanne.estimator import SANNE
 from sanne.features import base
 from sanne.features.base import FeatureMap, register_features
 from sanne.graph.graph import FloatArray, Graph, IntArray
-from sanne.model import objective
+from sanne.paper import objective
 from sanne.paper.batches import Batch
 from sanne.paper.encoder import WalkEncoder
 from sanne.paper.objective import Objective, register_objective

@@ -29,7 +29,7 @@ def transform_loaded(folder: Path, graph: Graph) -> FloatArray:
 
 
 def test_a_spawned_process_uses_a_model_that_it_is_given_or_loads(model: SANNE, tmp_path: Path) -> None:
-    expected = model.transform(GRAPH, nodes=NODES)  # so that torch has been used before the process starts
+    expected = model.transform(GRAPH, nodes=NODES)  # so that threads have been used before the process starts
     model.save(tmp_path / "model")
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         given = pool.apply_async(transform_with, (model, GRAPH))

@@ -10,7 +10,7 @@ def model_kind(config: Config) -> type[Model]:
     """The class for the setting `objective`, whose settings are checked: all but `hidden` are trained on walks."""
     if config.objective.objective == HiddenModel.name:
         return HiddenModel
-    import_extra("torch", "paper", f"the objective {config.objective.objective!r}, as in the recipe 'paper',")
+    import_extra("torch", "paper", "the walk transformer of the recipe 'paper'")
     from sanne.paper.objective import objective_kind
     from sanne.paper.walk_model import WalkModel
 

@@ -95,6 +95,7 @@ def train(
                 save_checkpoint(run.checkpoint, Checkpoint(progress, model.state_dict(), best, states), identity)
     if best:
         model.load_state_dict(best)
+    model.eval()
     return progress
 
 
