@@ -116,7 +116,7 @@ class Piece:
             found = cell.measure(system, cell, self.numbers)
             for number, one in zip(self.numbers, found, strict=True):
                 kept[number] = _joined(kept[number], one, plain(system.settings()))
-                facts = {"tried": tried, "grid": len(systems), "versions": versions()}
+                facts = {"tried": tried, "grid": len(systems), "versions": versions("torch")}
                 append_record(out, cell.table, _head(cell, number) | facts | kept[number])
             longest = max(longest, clock() - before)
             if only_one or not all(map(_can_choose, kept.values())) or clock() - started + longest > (share or 0):

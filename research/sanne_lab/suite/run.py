@@ -108,7 +108,7 @@ def missing(graph: SuiteGraph, name: str, job: Job, out: Path, final: bool) -> J
 
 def run(graph: SuiteGraph, name: str, system: Callable[[Any], Any], job: Job, out: Path, final: bool) -> None:
     """Fit once, score, and append the records; where a system is left out, they say why."""
-    facts = {"seed": 0, "settings": systems.digest(name), "versions": versions()}
+    facts = {"seed": 0, "settings": systems.digest(name), "versions": versions("torch")}
     started = time.process_time()
     try:
         found = values(graph, system, job, final)
