@@ -53,7 +53,7 @@ def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
     model = kind.empty(config, feature_map, graph.num_nodes, seed, None)
     stages = {"features": feature_seconds}
     if not isinstance(model, HiddenModel):
-        from sanne.paper.estimate import bytes_of_training, probe_training
+        from sanne.paper.loop import bytes_of_training, probe_training
 
         features = np.random.default_rng(seed).standard_normal((graph.num_nodes, feature_map.width), np.float32)
         stages["training"] = probe_training(graph, features, model, config, seed)

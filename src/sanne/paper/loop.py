@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor
 from tqdm import tqdm
@@ -13,17 +14,19 @@ from tqdm import tqdm
 from sanne.config import Config, TrainConfig
 from sanne.errors import InputError, SanneError
 from sanne.files.atomic import check_target, sweep
-from sanne.graph.graph import Adjacency, FloatArray
+from sanne.graph.graph import Adjacency, FloatArray, Graph
 from sanne.interrupts import raise_if_interrupted
 from sanne.model.model import Model, Run
 from sanne.paper.batches import Batch, WalkStream
 from sanne.paper.checkpoint import Checkpoint, Progress, fingerprint, load_checkpoint, save_checkpoint
 from sanne.paper.device import choose_device, torch_threads
 from sanne.paper.row_adam import RowAdam
-from sanne.paper.walk_model import WalkModel
+from sanne.paper.walk_model import WALKS_AT_ONCE, WalkModel
 from sanne.seeds import derived_seed
 
 logger = logging.getLogger(__name__)
+
+_PROBED = 6  # steps that an estimate of the time is made of
 
 # Called after every epoch with the number of epochs done; may return a validation score.
 EpochHook = Callable[[int], float | None]
@@ -157,3 +160,32 @@ def dense_parameters(model: WalkModel) -> list[torch.nn.Parameter]:
     """All parameters but the node table, whose gradient is sparse."""
     table = model.objective.sparse_table()
     return [parameter for parameter in model.parameters() if parameter is not table]
+
+
+def probe_training(graph: Graph, features: FloatArray, model: Model, config: Config, seed: int) -> float:
+    """Seconds of all steps, by those of the first ones."""
+    assert isinstance(model, WalkModel)
+    stream = WalkStream(graph.adjacency(config.walks.direction), config.walks, config.train, seed=seed)
+    optimisers = make_optimisers(model, config.train)
+    rows = torch.from_numpy(features)
+    model.train()
+    seconds = []
+    with torch_threads(config.train.threads, config.train.batch_size * config.walks.walk_length):
+        for batch in stream.batches(0, _PROBED):
+            started = time.perf_counter()
+            training_step(model, rows, batch, optimisers)
+            seconds.append(time.perf_counter() - started)
+    steps = config.train.epochs * stream.steps_per_epoch
+    return seconds[0] + float(np.median(seconds[1:])) * (steps - 1)
+
+
+def bytes_of_training(graph: Graph, model: Model, width: int) -> int:
+    """Beyond the graph: the larger of what features hold, and training with embedding."""
+    assert isinstance(model, WalkModel)
+    rows = 4 * graph.num_nodes * width
+    table = model.objective.sparse_table()
+    table_bytes = 0 if table is None else 4 * table.nbytes  # with its gradient and two moments
+    config = model.encoder.config
+    working = 4 * WALKS_AT_ONCE * len(model.encoder.positions) * (8 * config.encoder_dim + config.ff_dim)
+    held = 2 * rows + table_bytes + working + 4 * graph.num_nodes * model.vector_dim
+    return max(5 * rows, held)
