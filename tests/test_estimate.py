@@ -37,6 +37,7 @@ def test_more_work_takes_longer_and_more_memory(monkeypatch: pytest.MonkeyPatch)
     """By a clock that goes on by a second whenever it is looked at, so that busy cores change nothing."""
     clock = SimpleNamespace(perf_counter=partial(next, itertools.count()))
     monkeypatch.setattr(estimate_module, "time", clock)
+    monkeypatch.setattr("sanne.paper.loop.time", clock)
     few, many = (estimate_fit(GRAPH, trained_config(epochs=1, steps_per_epoch=n)) for n in (10, 10_000))
     assert many.stages["training"] > 20 * few.stages["training"]
     model = SANNE(settings=TRAINED, progress=False).fit(GRAPH)
