@@ -21,6 +21,7 @@ from sanne.model.kinds import model_kind
 from sanne.model.learn import DEFAULT_DIM, FITTED, learn
 from sanne.model.model import Model
 from sanne.vectors.parquet import ROW_GROUP
+from sanne.walks.diffusion import Diffusion
 
 _PROBE_NODES = 20_000  # features are tried on so many nodes
 _PROBE_LEARNING = 1000, 5000, 20_000  # nodes; the first ones are for what takes time only once, such as compiling
@@ -123,7 +124,7 @@ def _probe_embedding(artifact: Artifact, graph: Graph, count: int) -> float:
     if artifact.model.reads_whole and reads_whole(count, graph):
         part, scale = _part(graph)
         rows = artifact.feature_map.transform(part)
-        return _seconds(lambda: artifact.model.read_whole(part.adjacency(), rows)) * scale
+        return _seconds(lambda: artifact.model.read_whole(Diffusion(part.adjacency()), rows)) * scale
     nodes = np.random.default_rng(0).permutation(graph.num_nodes)[: min(_PROBE_EMBEDDED, count)]
     if len(nodes) == 0:
         return 0.0

@@ -9,6 +9,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,13 @@ import pytest
 
 from planted import TINY, planted_graph
 from sanne.cli import main
-from sanne.errors import InputError, MissingExtraError
+from sanne.errors import InputError, MissingExtraError, SanneError
 from sanne.estimator import SANNE
+from sanne.graph.folder.store import save_graph
+from sanne.graph.graph import Graph
+from sanne.graph.load import load_graph
 from sanne.infer import ray as ray_engine
+from sanne.infer.partitioned import cut_rows, embed_partitioned
 from sanne.infer.ray import Embedder, Job, as_parquet, check_ray_output, embed_with_ray
 from sanne.vectors.formats import read_vectors
 
@@ -48,7 +53,7 @@ def local_ray() -> Iterator[None]:
     pytest.importorskip("ray")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
-        with warnings.catch_warnings(action="ignore"), ray_engine._ray(workers=2, address=None):
+        with warnings.catch_warnings(action="ignore"), ray_engine.ray_session(workers=3, address=None):
             yield
 
 
@@ -122,6 +127,84 @@ def test_every_batch_of_an_actor_gives_the_vectors_of_the_local_engine(
     np.testing.assert_allclose(found.uncertainty, expected.uncertainty, atol=1e-5)  # type: ignore[arg-type]
 
 
+def drawn_graph(kind: str) -> Graph:
+    """A graph with a hub, whose row is longer than a third of all, and nodes without links."""
+    stream = np.random.default_rng(5)
+    ends = stream.integers(0, 280, (2, 500))
+    hub = np.stack([np.full(270, 90), np.arange(270)])
+    pairs = np.concatenate([ends, np.repeat(hub, 3, axis=1) if "directed" in kind else hub], axis=1)
+    weights = stream.uniform(0.5, 3, pairs.shape[1]) if "weighted" in kind else None
+    values: dict[str, Any] = {"features": stream.normal(size=(300, 12)).astype(np.float32)}
+    if "text" in kind:
+        words = stream.integers(0, 40, (300, 8)) + np.arange(300)[:, None] // 100 * 20
+        values = {"texts": np.array([" ".join(f"w{word}" for word in row) for row in words], object)}
+    if "bare" in kind:
+        values = {}
+    ids = np.array([f"n{i}" for i in range(300)], object)
+    return Graph.from_edges(*pairs, weights, node_ids=ids, directed="directed" in kind, **values)
+
+
+@pytest.mark.usefixtures("local_ray")
+@pytest.mark.parametrize("kind", ["numbers", "weighted text", "directed weighted along", "directed against", "bare"])
+def test_parts_of_a_graph_give_the_vectors_of_the_whole(kind: str, tmp_path: Path) -> None:
+    graph = drawn_graph(kind)
+    direction = {"along", "against"} & set(kind.split())
+    settings = TINY | {"direction": direction.pop() if direction else "both"}
+    model = SANNE(settings=settings, progress=False).fit(graph)
+    model.save(tmp_path / "model")
+    save_graph(graph, tmp_path / "graph")
+    load = partial(load_graph, tmp_path / "graph")
+    assert embed_partitioned(tmp_path / "model", load, tmp_path / "vectors", workers=3) == 300
+    files = sorted((tmp_path / "vectors").iterdir())
+    assert len(files) > 1
+    found, expected = [read_vectors(path) for path in files], model.embed(graph)
+    assert [name for part in found for name in part.node_ids] == graph.node_ids.tolist()
+    np.testing.assert_allclose(np.concatenate([part.vectors for part in found]), expected.vectors, atol=1e-5)
+    uncertainty = np.concatenate([part.uncertainty for part in found])
+    np.testing.assert_allclose(uncertainty, expected.uncertainty, atol=1e-5)
+
+
+def test_every_node_is_in_one_part_of_about_the_same_size() -> None:
+    cuts = cut_rows(GRAPH.indptr, 5)
+    assert (cuts[0], cuts[-1], len(cuts)) == (0, 900, 6)
+    sizes = np.diff(GRAPH.indptr[cuts] + cuts)
+    assert sizes.max() < 1.2 * sizes.min()
+    assert cut_rows(np.array([0, 0, 100, 101]), 3) == [0, 2, 2, 3]  # a part may be empty beside a hub
+
+
+@pytest.mark.usefixtures("local_ray")
+def test_the_command_writes_one_file_of_all_parts(
+    fitted: tuple[SANNE, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    model, folder = fitted
+    options = ["--partitioned", "--workers", 2, "--out", tmp_path / "v.parquet"]
+    assert sanne_embed(monkeypatch, folder / "model", *options) == 0
+    assert json.loads(capfd.readouterr().out)["nodes"] == 900
+    found = read_vectors(tmp_path / "v.parquet")
+    assert found.node_ids.tolist() == GRAPH.node_ids.tolist()
+    np.testing.assert_allclose(found.vectors, model.embed(GRAPH).vectors, atol=1e-5)
+    assert sanne_embed(monkeypatch, folder / "model", *options, "--explain", 2) == 2
+    assert capfd.readouterr().err.startswith("error: --partitioned is for all nodes")
+    assert [path.name for path in tmp_path.iterdir()] == ["v.parquet"]
+
+
+def ended() -> Graph:
+    os._exit(1)
+
+
+@pytest.mark.usefixtures("local_ray")
+def test_a_part_that_dies_is_an_error_and_nothing_is_written(fitted: tuple[SANNE, Path], tmp_path: Path) -> None:
+    with pytest.raises(SanneError, match="nothing was written; embed again"):
+        embed_partitioned(fitted[1] / "model", ended, tmp_path / "vectors", workers=2)
+    assert not list(tmp_path.iterdir())
+
+
+def test_walks_cannot_be_drawn_in_parts(tmp_path: Path) -> None:
+    SANNE("paper", settings=TINY | SETTINGS | {"features": "numeric"}, progress=False).fit(GRAPH).save(tmp_path / "m")
+    with pytest.raises(InputError, match="walk by walk"):
+        embed_partitioned(tmp_path / "m", lambda: GRAPH, tmp_path / "vectors", workers=2)
+
+
 @pytest.mark.parametrize("recipe", ["best", "paper"])  # with visit weights and without
 def test_an_actor_gives_the_same_vectors_again(recipe: str, tmp_path: Path) -> None:
     model = SANNE(recipe, settings=TINY | SETTINGS | {"features": "numeric"}, progress=False).fit(GRAPH)
@@ -145,7 +228,7 @@ def test_an_error_in_a_worker_is_one_line_and_nothing_is_written(
 
 
 def test_more_workers_than_ray_has_room_for_are_refused(local_ray: None) -> None:
-    with pytest.raises(InputError, match="3 workers need 4 CPUs, Ray has 3"), ray_engine._ray(3, None):
+    with pytest.raises(InputError, match="4 workers need 5 CPUs, Ray has 4"), ray_engine.ray_session(4, None):
         pass
 
 

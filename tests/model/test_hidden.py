@@ -398,7 +398,7 @@ def test_learning_leaves_graph_and_features_as_they_were() -> None:
     before = rows.copy()
     model = HiddenModel.empty(config, views, 120, 0, None)
     learn(model, GRAPH.adjacency(), rows)
-    model.read_whole(GRAPH.adjacency(), rows)
+    model.read_whole(Diffusion(GRAPH.adjacency()), rows)
     np.testing.assert_array_equal(rows, before)
 
 

@@ -20,6 +20,7 @@ from sanne.cli.options import (
     seconds_since,
     show,
 )
+from sanne.errors import InputError
 from sanne.interrupts import raise_if_interrupted
 
 if TYPE_CHECKING:
@@ -45,6 +46,9 @@ def embed(
     address: Annotated[
         str | None, typer.Option(help="With Ray: address of the cluster. Default: start Ray on this machine.")
     ] = None,
+    partitioned: Annotated[
+        bool, typer.Option("--partitioned", help="With Ray: each process holds a part of the graph. For all nodes.")
+    ] = False,
     estimate: Estimated = False,
     as_json: Json = False,
 ) -> None:
@@ -54,18 +58,27 @@ def embed(
     from sanne.device import peak_memory
     from sanne.estimate import estimate_embedding
     from sanne.infer.embed import embed_parts
+    from sanne.infer.partitioned import embed_partitioned
     from sanne.infer.ray import check_ray_output
     from sanne.model.artifact import Artifact
     from sanne.source import ModelSource, read_node_list
     from sanne.vectors.formats import check_output, write_parts
 
+    if partitioned and (engine != "ray" or nodes is not None or explain):
+        raise InputError("--partitioned is for all nodes with --engine ray, without --nodes and --explain")
     if not estimate:
         out = require_out(out, "vectors.parquet")
         check_ray_output(out) if engine == "ray" else check_output(out)
     artifact = Artifact.read(model)  # without the vectors of the fit, which may be many
     origin = ModelSource.of_model(artifact, graph, node_table, text)
     if out is not None and not estimate and engine == "ray":
-        show(_embed_with_ray(model, origin, nodes, out, explain, workers, address), as_json, f"wrote {out}")
+        started = time.perf_counter()
+        if partitioned:
+            count = embed_partitioned(model.absolute(), origin.load, out, workers=workers, address=address)
+        else:
+            count = _embed_with_ray(model.absolute(), origin, nodes, out, explain, workers, address)
+        result = {"vectors": str(out), "nodes": count, "workers": workers, "seconds": seconds_since(started)}
+        show(result, as_json, f"wrote {out}")
         return
     now = origin.load()
     wanted = None if nodes is None else read_node_list(nodes)
@@ -103,18 +116,15 @@ def _embed_with_ray(
     explain: int,
     workers: int,
     address: str | None,
-) -> dict[str, Any]:
-    """Embed on a Ray cluster; this process only reads the graph if all nodes are asked for."""
+) -> int:
+    """Embed on a Ray cluster and return how many; this process only reads the graph if all nodes are asked for."""
     from sanne.infer.ray import Job, as_parquet, embed_with_ray
     from sanne.source import read_node_list
 
-    started = time.perf_counter()
     with contextlib.ExitStack() as stack:
         ids = nodes
         if nodes is None or nodes.suffix != ".parquet":
             listed = origin.load().node_ids if nodes is None else read_node_list(nodes)
             ids = stack.enter_context(as_parquet(listed, beside=out))
         assert ids is not None
-        job = Job(model.absolute(), origin.load, ids, explain)
-        count = embed_with_ray(job, out, workers=workers, address=address)
-    return {"vectors": str(out), "nodes": count, "workers": workers, "seconds": seconds_since(started)}
+        return embed_with_ray(Job(model, origin.load, ids, explain), out, workers=workers, address=address)

@@ -36,8 +36,8 @@ class KnownNodes:
 
         `weighted`: their weights, rather than ones. `itself`: one more for the node itself, if it is known.
         """
-        links = graph.adjacency("both").to_scipy().astype(np.float32, copy=False)
-        links = links if nodes is None else links[np.asarray(nodes)]
+        arcs = graph.adjacency("both")
+        links = arcs.to_scipy() if nodes is None else arcs.rows(np.asarray(nodes))
         ends = np.arange(graph.num_nodes) if nodes is None else np.union1d(links.indices, nodes)
         places = self._find(graph.node_ids[ends])
         columns = places[links.indices if nodes is None else np.searchsorted(ends, links.indices)]

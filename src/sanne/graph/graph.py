@@ -57,6 +57,14 @@ class Adjacency:
     def num_nodes(self) -> int:
         return len(self.indptr) - 1
 
+    def rows(self, nodes: IntArray) -> Any:
+        """The rows of some nodes as a scipy CSR matrix (weights, or ones); other rows are not read."""
+        counts = self.indptr[nodes + 1] - self.indptr[nodes]
+        indptr = np.append(0, np.cumsum(counts))
+        places = np.repeat(self.indptr[nodes] - indptr[:-1], counts) + np.arange(indptr[-1])
+        data = np.ones(len(places), np.float32) if self.weights is None else self.weights[places]
+        return sp.csr_matrix((data, self.indices[places], indptr), shape=(len(nodes), self.num_nodes))
+
     def to_scipy(self) -> Any:
         """The adjacency as a scipy CSR matrix (weights, or ones)."""
         data = np.ones(len(self.indices), np.float32) if self.weights is None else self.weights

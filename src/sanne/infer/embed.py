@@ -88,7 +88,7 @@ def _embed_parts(
                 for named, shares in reading.contributions:
                     explanation.append(list(zip(graph.node_ids[named].tolist(), shares.tolist(), strict=True)))
                 bar.update(len(nodes[rows]))
-            _check_finite(graph, nodes, vectors)
+            check_finite(graph, nodes, vectors)
             yield Embedding(graph.node_ids[nodes], vectors, uncertainty, explanation if explain else None)
 
 
@@ -107,7 +107,8 @@ def _readings(reader: GraphReader, nodes: IntArray, explain: int) -> Iterator[tu
         yield from zip(batches, pool.map(read, batches), strict=True)
 
 
-def _check_finite(graph: Graph, nodes: IntArray, vectors: FloatArray) -> None:
+def check_finite(graph: Graph, nodes: IntArray, vectors: FloatArray) -> None:
+    """Refuse vectors of nodes that no format could hold."""
     finite = np.isfinite(vectors).all(axis=1)
     if not finite.all():
         node = shown(graph.node_ids, int(nodes[finite.argmin()]))

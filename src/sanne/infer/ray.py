@@ -113,7 +113,7 @@ class Embedder:
 
 def _run(job: Job, folder: Path, count: int, workers: int, address: str | None) -> None:
     """Write the vectors as Parquet files into a folder."""
-    with _quiet(), _ray(workers, address) as ray, _plain_errors():
+    with quiet(), ray_session(workers, address) as ray, plain_errors():
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         context.raise_original_map_exception = True
@@ -136,7 +136,7 @@ def _run(job: Job, folder: Path, count: int, workers: int, address: str | None) 
 
 
 @contextlib.contextmanager
-def _ray(workers: int, address: str | None) -> Iterator[Any]:
+def ray_session(workers: int, address: str | None) -> Iterator[Any]:
     """Ray, quiet: the one that runs already, the cluster at `address`, or a new one on this machine."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
@@ -184,7 +184,7 @@ def _redirected(descriptor: int, target: int) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet() -> Iterator[None]:
     """Send Ray's reports of dead workers to stderr: stdout is for results. Hide warnings about Ray's own settings."""
     sys.stdout.flush()
     with _redirected(1, 2), contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
@@ -194,7 +194,7 @@ def _quiet() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _plain_errors() -> Iterator[None]:
+def plain_errors() -> Iterator[None]:
     """Re-raise the errors of actors without Ray's wrapping."""
     try:
         yield

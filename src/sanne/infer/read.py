@@ -34,7 +34,7 @@ class GraphReader:
         if whole and (artifact.model.reads_whole or not artifact.feature_map.rows_stay_on_disk(graph)):
             self._rows = artifact.rows(graph)
             if artifact.model.reads_whole:
-                self._vectors = artifact.model.read_whole(self._adjacency, self._rows)
+                self._vectors = artifact.model.read_whole(self.diffusion, self._rows)
 
     @property
     def nodes_at_once(self) -> int:

@@ -18,7 +18,7 @@ from sanne.config import Config
 from sanne.errors import InputError
 from sanne.features.base import FeatureMap
 from sanne.features.views import Views
-from sanne.graph.graph import Adjacency, FloatArray, Graph, IntArray
+from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.sparse import each_block, row_blocks
 from sanne.model.clusters import doubt
 from sanne.model.model import Asked, Model, Pull, Reading, largest_shares
@@ -170,8 +170,7 @@ class HiddenModel(Model):
                 contributions.append(largest_shares(surroundings.nodes, shares / max(shares.sum(), 1e-12), explain))
         return Reading(vectors, self.uncertainty(vectors), contributions)
 
-    def read_whole(self, adjacency: Adjacency, features: FloatArray) -> FloatArray:
-        diffusion = Diffusion(adjacency)
+    def read_whole(self, diffusion: Diffusion, features: FloatArray) -> FloatArray:
         return self.vectors_of(diffusion, features, self.spread(diffusion, features), self.degrees(diffusion))
 
     def vectors_of(
@@ -249,7 +248,7 @@ class HiddenModel(Model):
             if self.layout.itself in restarts:
                 rows = features[:, place] if at is None else features[at, place]
                 yield Part(view, slice(0, width), [self.layout.itself], rows[:, None])
-            count = len(far) * (diffusion.num_nodes if at is None else len(at)) + 2 * diffusion.num_nodes
+            count = len(far) * (diffusion.held if at is None else len(at)) + 2 * diffusion.held
             at_once = max(_FEWEST_COLUMNS, SPREAD_BYTES // (4 * count))
             for first in range(0, width if far else 0, at_once):
                 columns = slice(first, min(first + at_once, width))

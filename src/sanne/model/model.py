@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from sanne.config import Config
 from sanne.features.base import FeatureMap
-from sanne.graph.graph import Adjacency, FloatArray, Graph, IntArray
+from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.model.safe_files import Shapes
-from sanne.walks.diffusion import Surroundings
+from sanne.walks.diffusion import Diffusion, Surroundings
 
 Contribution = tuple[IntArray, npt.NDArray[np.float64]]  # nodes that a vector drew on and their shares, largest first
 
@@ -85,8 +85,8 @@ class Model(ABC):
     def read(self, asked: Asked, explain: int = 0) -> Reading:
         """Vectors of some nodes; with `explain`, so many nodes that each drew on."""
 
-    def read_whole(self, adjacency: Adjacency, features: FloatArray) -> FloatArray:
-        """Vectors of all nodes of a graph at once."""
+    def read_whole(self, diffusion: Diffusion, features: FloatArray) -> FloatArray:
+        """Vectors of all nodes of a graph, or of a part of one, at once."""
         raise NotImplementedError
 
     def present_vectors(self) -> FloatArray | None:

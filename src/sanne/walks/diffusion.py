@@ -9,10 +9,11 @@ are spread over the graph, step by step (`Diffusion.spread`); for a few nodes th
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from sanne.graph.graph import Adjacency, FloatArray, IntArray
 from sanne.graph.sparse import in_parts, row_blocks
@@ -65,17 +66,30 @@ class Surroundings:
         return seen
 
 
-class Diffusion:
-    """The walks of a graph; `degrees` are sums of weights, with one for staying."""
+class Halo(Protocol):
+    """The nodes outside a part of a graph that its arcs lead to; they have numbers after those of the part's own."""
 
-    def __init__(self, adjacency: Adjacency) -> None:
+    size: int
+    held: int  # nodes of the largest part, with its halo
+
+    def fetch(self, rows: FloatArray) -> None:
+        """Fill in the last `size` rows, as they are now in the parts that have these nodes."""
+
+
+class Diffusion:
+    """The walks of a graph, or of a part of one; `degrees` are sums of weights, with one for staying."""
+
+    def __init__(self, adjacency: Adjacency, halo: Halo | None = None) -> None:
+        self._halo = halo
         self._indptr, self._indices = adjacency.indptr, adjacency.indices
         weights = adjacency.weights
         self._weights = np.empty(0, np.float32) if weights is None else weights
         if weights is None:
             sums = np.diff(self._indptr).astype(np.float64)
         else:
-            sums = np.asarray(adjacency.to_scipy().sum(axis=1), np.float64).ravel()
+            shape = (adjacency.num_nodes, adjacency.num_nodes + (halo.size if halo else 0))
+            arcs = sp.csr_matrix((weights, self._indices, self._indptr), shape=shape)
+            sums = np.asarray(arcs.sum(axis=1), np.float64).ravel()
         self.degrees: npt.NDArray[np.float64] = sums + 1
         self._roots = (self.degrees**0.5).astype(np.float32)
         self._shares = (1 / self.degrees).astype(np.float32)
@@ -85,19 +99,24 @@ class Diffusion:
     def num_nodes(self) -> int:
         return len(self.degrees)
 
+    @property
+    def held(self) -> int:
+        """Nodes that there is memory for: the same in all parts of a graph, so that they take as many columns."""
+        return self._halo.held if self._halo else self.num_nodes
+
     def spread(self, rows: FloatArray, weights: FloatArray, at: IntArray | None = None) -> npt.NDArray[np.float32]:
         """Rows (nodes, width) for each column of `weights`, (columns, nodes, width); see `step_weights`.
 
         `at`: only for these nodes, which saves the memory of all others. The result of a node is contiguous.
         """
         weights = np.ascontiguousarray(weights, np.float32)
-        power = np.asarray(rows, np.float32) / self._roots[:, None]  # so that a step is a mean over neighbours
+        power = self._scaled(rows)  # so that a step is a mean over neighbours
         other = np.empty_like(power)
         places = np.empty(0, np.int32)
         if at is not None:
             places = np.full(len(power), -1, np.int32)
             places[at] = np.arange(len(at))
-        first = power if at is None else power[at]
+        first = power[: self.num_nodes] if at is None else power[at]
         sums = weights[0][None, :, None] * first[:, None]
         for step in range(1, len(weights)):
             # Sums are read and written at every second step, for that step and the one before it.
@@ -105,23 +124,32 @@ class Diffusion:
             if step % 2 == 0 or step == len(weights) - 1:
                 counted[1] = weights[step]
                 counted[0] = weights[step - 1] if step % 2 == 0 else 0
-            arrays = (self._indptr, self._indices, self._weights, self._shares, power, other, sums, counted, places)
-            in_parts(partial(_spread, *arrays), self._indptr)
+            self._step(power, other, sums, counted, places)
             power, other = other, power
         sums *= (self._roots if at is None else self._roots[at])[:, None, None]
         return sums.transpose(1, 0, 2)
 
     def after_step(self, rows: FloatArray, at: IntArray | None = None) -> npt.NDArray[np.float32]:
         """Rows (nodes, width) as walks see them after their first step, of all nodes or those in `at`."""
-        scaled = np.asarray(rows, np.float32) / self._roots[:, None]
-        seen, none = np.empty_like(scaled), np.empty((0, 1, 1), np.float32)
-        places, counted = np.empty(0, np.int32), np.zeros((2, 1), np.float32)
-        arrays = (self._indptr, self._indices, self._weights, self._shares, scaled, seen, none, counted, places)
-        in_parts(partial(_spread, *arrays), self._indptr)
+        seen, none = np.empty(np.shape(rows), np.float32), np.empty((0, 1, 1), np.float32)
+        self._step(self._scaled(rows), seen, none, np.zeros((2, 1), np.float32), np.empty(0, np.int32))
         chosen: Any = slice(None) if at is None else at
         seen = seen[chosen]
         seen *= self._roots[chosen, None]
         return seen
+
+    def _scaled(self, rows: FloatArray) -> npt.NDArray[np.float32]:
+        """Rows over the roots of the degrees, with room for the halo."""
+        scaled = np.empty((len(rows) + (self._halo.size if self._halo else 0), rows.shape[1]), np.float32)
+        np.divide(np.asarray(rows, np.float32), self._roots[:, None], out=scaled[: len(rows)])
+        return scaled
+
+    def _step(self, power: FloatArray, result: FloatArray, *counts: Any) -> None:
+        """One step of all walks."""
+        if self._halo:
+            self._halo.fetch(power)
+        arcs = (self._indptr, self._indices, self._weights, self._shares)
+        in_parts(partial(_spread, *arcs, power, result, *counts), self._indptr)
 
     def background(self, rows: FloatArray) -> FloatArray:
         """What very long walks see of rows, wherever they start: (width,), for a degree of one."""
