@@ -103,7 +103,7 @@ def judge_classes(
     return {
         "task": "classify",
         "metric": "accuracy, %",
-        "nodes": "fitted" if new is None else "newcomers",
+        "nodes": "fitted nodes" if new is None else "newcomers",
         **{key: own[key] for key in ("mean", "std", "validation")},
         "baselines": baselines | {"commonest class": task.commonest()},
         **task.described(),

@@ -82,7 +82,7 @@ def _show_classes(result: dict[str, Any]) -> None:
     scores = [(name, accuracy(score)) for name, score in systems.items()]
     if len(scores) == 2:
         notes.print("the graph is not known, so features are not compared: name it with --graph")
-    print_table((f"{result['metric']}, {result['nodes']} nodes", f"mean of {result['num_splits']} splits"), scores)
+    print_table((f"{result['metric']}, {result['nodes']}", f"mean of {result['num_splits']} splits"), scores)
     show_splits(result)
     shown = result["classes"][:_CLASSES_SHOWN]
     classes = [
