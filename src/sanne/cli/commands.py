@@ -52,5 +52,5 @@ def main() -> None:
             if not isinstance(error, SanneError | OSError):
                 raise
             notes.quiet = False
-            notes.print(f"error: {error}", style="red", markup=False)
+            notes.print(f"error: {error}", style="red")
             sys.exit(1 if isinstance(error, OSError) else 2)

@@ -70,7 +70,7 @@ def evaluate(
     )
     if confusion is not None:
         plot_confusion(result["confusion"]["counts"], result["confusion"]["labels"], confusion)
-        notes.print(f"wrote {confusion}", markup=False)
+        notes.print(f"wrote {confusion}")
     if as_json or task != "classify":
         show(result, as_json)
     else:
@@ -110,4 +110,4 @@ def show_splits(result: dict[str, Any]) -> None:
     if result["left_out"]:
         from sanne.model.classifier import shown_labels
 
-        notes.print(f"not learnt, since a single node has them: {shown_labels(result['left_out'])}", markup=False)
+        notes.print(f"not learnt, since a single node has them: {shown_labels(result['left_out'])}")

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from sanne.errors import InputError
 
-notes = Console(stderr=True, highlight=False, soft_wrap=True)
+notes = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Recipe = Annotated[str, typer.Option(help="best, fast or paper.")]
@@ -108,7 +108,7 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     table = Table(*header, show_header=bool(header))
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    Console(markup=False).print(table)  # labels and ids may have brackets
 
 
 def print_json(result: dict[str, Any]) -> None:

@@ -124,4 +124,4 @@ def _show_classes(classifier: "Classifier") -> None:
             f"few labels, so expect mistakes: {shown_labels(few)} have fewer than {FEW_LABELS} nodes", markup=False
         )
     if left_out := classifier.record["left_out"]:
-        notes.print(f"left out and never predicted: {shown_labels(left_out)} have a single node", markup=False)
+        notes.print(f"left out and never predicted: {shown_labels(left_out)} have a single node")
