@@ -187,6 +187,7 @@ MISTAKES = {
     "nothing to compare by": (("compare", "edges.csv", "--node-table", "nodes.csv"), "by --labels"),
     "labels of other nodes": (("compare", "edges.csv", "--labels", "others.csv"), "none of its ids is a node"),
     "a class per node": (("compare", "edges.csv", "--labels", "each.csv"), "a split needs two or more"),
+    "hardly a label": (("compare", "edges.csv", "--labels", "few.csv", "--label-share", 0.9), "label more nodes"),
     "a model to replace": (("fit", "edges.csv", "--out", "model"), "--force"),
     "vectors of another model": (("similar", "model", "p1", "--vectors", "short.csv"), "embed the nodes with it"),
     "no vectors": (("similar", "model", "p1", "--vectors", "none.parquet"), "none.parquet"),
@@ -197,6 +198,7 @@ MISTAKES = {
 def test_a_mistake_ends_with_a_remedy(name: str, model: Path, run: Run) -> None:
     Path("others.csv").write_text("id,label\nx,a\ny,b\n", encoding="utf-8")
     Path("each.csv").write_text("id,label\np1,a\np2,b\n", encoding="utf-8")
+    Path("few.csv").write_text("id,label\np1,a\np2,b\np3,a\np4,b\n", encoding="utf-8")
     Path("short.csv").write_text("id,e0,e1\nnew,1.0,2.0\n", encoding="utf-8")
     arguments, remedy = MISTAKES[name]
     code, out, err = run(*arguments)

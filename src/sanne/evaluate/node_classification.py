@@ -100,6 +100,11 @@ class ClassTask:
         if new is not None:
             arrived = np.flatnonzero(new & known)
             splits = Splits(splits.train, splits.val, np.tile(arrived, (len(splits), 1)), splits.source)
+        if not (splits.val.size and splits.test.size):
+            raise InputError(
+                f"{int(known.sum())} labelled nodes are too few to train, to choose C and to test on: "
+                "label more nodes, or give a smaller --label-share"
+            )
         return cls(names.tolist(), found, splits, names[rare].tolist())
 
     def score(self, vectors: npt.NDArray[Any]) -> dict[str, Any]:
