@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,20 @@ def test_explain_gives_uncertainty_and_reasons(fitted: SANNE) -> None:
 
 
 # similar
+
+
+def test_results_are_short_to_print_and_become_data_frames(fitted: SANNE, monkeypatch: pytest.MonkeyPatch) -> None:
+    nodes, dim = fitted.embedding_.shape
+    assert repr(fitted).endswith(f"fitted: {nodes} nodes, {dim} dimensions>")
+    found = fitted.embed(GRAPH, ["p7", "p3"], explain=2)
+    assert repr(found) == f"Embedding(2 nodes, {dim} dimensions, explained)"
+    table = found.to_pandas()
+    assert list(table.index) == ["p7", "p3"]
+    assert list(table.columns) == [*(f"dim_{i}" for i in range(dim)), "uncertainty"]
+    np.testing.assert_array_equal(table.loc["p3"].to_numpy()[:-1], found.vectors[1])
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InputError, match="pip install pandas"):
+        found.to_pandas()
 
 
 def test_similar_finds_the_nodes_of_the_same_group() -> None:

@@ -9,19 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from sanne.config import Config
 from sanne.datasets.catalogue import load_dataset, named_classes
 from sanne.draw.plot import plot_map
 from sanne.estimator import SANNE
+from sanne.evaluate.baselines import smoothed_features
 from sanne.evaluate.node_classification import score_split
 from sanne.evaluate.splits import seeded_splits
-from sanne.features.choose import fit_features
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.split import hide_nodes
-from sanne.walks.diffusion import Diffusion, step_weights
 
 _DATASET = "cora"
-_RESTART, _STEPS = 0.1, 16  # of the smoothed features that the model is compared with
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,12 +32,10 @@ class Task:
     rest: IntArray  # present nodes in neither train nor val
     new: IntArray
 
-    def accuracies(self, present: FloatArray, new: FloatArray) -> list[float]:
-        """Accuracy on present and on new nodes; `present` has a row for each node of `before`."""
+    def accuracies(self, vectors: FloatArray) -> list[float]:
+        """Accuracy on present and on new nodes."""
         labels = self.graph.labels
         assert labels is not None
-        vectors = np.zeros((self.graph.num_nodes, present.shape[1]), np.float32)
-        vectors[self.present], vectors[self.new] = present, new
         parts = (self.rest, self.new)
         return [round(score_split(vectors, labels, self.train, self.val, part).test, 2) for part in parts]
 
@@ -71,14 +66,15 @@ def run_demo(
         new = model.embed(task.graph, task.graph.node_ids[task.new])
     say(f"embedded {len(task.new):,} new papers in {seconds['embed_seconds']:.1f} s, without training again")
     with timed("evaluate"):
-        present_accuracy, new_accuracy = task.accuracies(model.embedding_, new.vectors)
-        smoothed_present, smoothed_new = task.accuracies(*smoothed_features(task, seed))
-    order = np.concatenate([task.present, task.new])
+        order = np.concatenate([task.present, task.new])
+        vectors = np.concatenate([model.embedding_, new.vectors])
+        present_accuracy, new_accuracy = task.accuracies(vectors[np.argsort(order)])
+        smoothed_present, smoothed_new = task.accuracies(smoothed_features(task.before, task.graph, seed))
     assert task.graph.labels is not None
     classes = named_classes(_DATASET, task.graph.labels)
     with timed("plot"):
         plot_map(
-            np.concatenate([model.embedding_, new.vectors]),
+            vectors,
             classes[order],
             out,
             new=np.arange(len(order)) >= task.before.num_nodes,
@@ -118,15 +114,3 @@ def make_task(dataset: str) -> Task:
     labelled = np.flatnonzero(graph.labels >= 0)
     rest = np.setdiff1d(labelled, np.concatenate([train, val, new]))
     return Task(graph, hide_nodes(graph, new), train, val, rest, new)
-
-
-def smoothed_features(task: Task, seed: int) -> tuple[FloatArray, FloatArray]:
-    """Vectors without training, of present and of new nodes: features as walks with restarts see them."""
-    feature_map = fit_features(task.before, Config().features, seed)
-
-    def smoothed(graph: Graph) -> FloatArray:
-        return Diffusion(graph.adjacency("both")).spread(
-            feature_map.transform(graph), step_weights((_RESTART,), _STEPS)
-        )[0]
-
-    return smoothed(task.before), smoothed(task.graph)[task.new]

@@ -55,6 +55,12 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.progress = progress
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        given = super().__repr__(N_CHAR_MAX)
+        if not hasattr(self, "embedding_"):
+            return str(given)
+        return "<{}, fitted: {:,} nodes, {} dimensions>".format(given, *self.embedding_.shape)
+
     def fit(
         self,
         graph: Any,
@@ -144,6 +150,12 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
             raise InputError("this model's objective has no uncertainty: fit another recipe")
         return found
 
+    def know(self, found: Embedding) -> None:
+        """Let `similar` find nodes by vectors that this model made before, as `read_vectors` gives them."""
+        if found.dim != (dim := self._fitted().model.vector_dim):
+            raise InputError(f"vectors of {found.dim} numbers, but this model's have {dim}: embed the nodes with it")
+        self._keep_new_nodes(found)
+
     def similar(self, node: Any, k: int = 10) -> list[tuple[Any, float]]:
         """The `k` nodes of the fitted graph nearest to a node, as (node id, cosine), best first.
 
@@ -160,7 +172,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         if vectors is None or new_row is None:
             raise UnknownNodeError(
                 f"node {node!r} was not in the fitted graph: embed it first with transform(graph, nodes=[{node!r}]), "
-                "or name the graph that has it (--graph on the command line)"
+                "or name the graph that has it (--graph on the command line) or its vectors (--vectors)"
             )
         return most_similar(self.node_ids_, self.embedding_, vectors[new_row], k)
 

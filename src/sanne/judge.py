@@ -1,6 +1,7 @@
-"""Judge a fitted model on its own graph, or draw it: classification, link prediction, communities, a map."""
+"""Judge a fitted model on its own graph, compare systems on a graph, draw a model's map."""
 
-from dataclasses import asdict
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,19 +10,21 @@ import numpy.typing as npt
 
 from sanne.datasets.catalogue import named_classes
 from sanne.draw.plot import plot_map
-from sanne.errors import InputError
+from sanne.errors import InputError, MissingExtraError
 from sanne.estimator import SANNE
+from sanne.evaluate.baselines import deepwalk, own_features, smoothed_features
 from sanne.evaluate.clustering import score_communities
 from sanne.evaluate.link_prediction import score_links
-from sanne.evaluate.node_classification import score_split
-from sanne.evaluate.splits import seeded_splits
-from sanne.graph.graph import Graph
+from sanne.evaluate.node_classification import ClassTask
+from sanne.graph.graph import FloatArray, Graph
 from sanne.graph.readers.tables import read_label_table
 from sanne.graph.split import hold_out_edges
+from sanne.seeds import numpy_stream
 from sanne.source import ModelSource
 from sanne.vectors.formats import read_vectors
 
 Task = Literal["classify", "links", "communities"]
+NO_LABELS = "the graph has no labels: give a table with the columns id and label by --labels"
 
 
 def judge(
@@ -30,47 +33,117 @@ def judge(
     task: Task,
     labels: Path | None,
     *,
+    label: str | None = None,
     fraction: float = 0.1,
     communities: int | None = None,
+    label_share: float | None = None,
+    newcomers: bool = False,
     seed: int = 0,
 ) -> dict[str, Any]:
     """Scores of a model on one task, ready for JSON."""
-    graph = None if labels and task == "classify" else origin.load()
+    graph = origin.load() if origin.source or labels is None or newcomers or task != "classify" else None
     if task == "links" and graph is not None:
         return judge_links(model, graph, fraction, seed)
-    classes = labels_of(model, graph, labels)
+    classes = labels_of(model, graph, labels, origin, label)
     if task == "communities" and graph is not None:
         return judge_communities(model, graph, classes, communities, seed)
     if classes is None:
-        raise InputError("the graph has no labels: give a table with the columns id and label by --labels")
-    return judge_classes(model, classes, seed)
+        raise InputError(NO_LABELS)
+    return judge_classes(model, graph, classes, label_share=label_share, newcomers=newcomers, seed=seed)
 
 
-def labels_of(model: SANNE, graph: Graph | None, labels: Path | None) -> npt.NDArray[Any] | None:
+def labels_of(
+    model: SANNE, graph: Graph | None, labels: Path | None, origin: ModelSource, label: str | None = None
+) -> npt.NDArray[Any] | None:
     """One label per fitted node, from a table or from the graph itself."""
     if labels is not None:
-        return read_label_table(labels, model.node_ids_)
+        return read_label_table(labels, model.node_ids_, label)
     if graph is None or graph.labels is None:
         return None
-    return graph.labels[graph.nodes_of(model.node_ids_)]
+    found = graph.labels[graph.nodes_of(model.node_ids_)]
+    return named_classes(origin.dataset, found) if origin.dataset else found
 
 
-def judge_classes(model: SANNE, labels: npt.NDArray[Any], seed: int) -> dict[str, Any]:
-    """Logistic regression on the fitted vectors over ten splits."""
-    splits = seeded_splits(labels, seed)
-    parts = zip(splits.train, splits.val, splits.test, strict=True)
-    scores = [score_split(model.embedding_, labels, *split) for split in parts]
-    tests = [score.test for score in scores]
+def judge_classes(
+    model: SANNE,
+    graph: Graph | None,
+    labels: npt.NDArray[Any],
+    *,
+    label_share: float | None = None,
+    newcomers: bool = False,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Logistic regression on vectors over ten splits, beside baselines (those of features need the graph).
+
+    `newcomers`: a tenth of the nodes is hidden, a model with the same settings is fitted without them, and the test
+    nodes are what it makes of them, new in the graph; nothing that is fitted has seen them. `labels` are of the model's
+    nodes. Precision, recall and the confusion matrix (rows: true classes) are of all splits together.
+    """
+    vectors = {"sanne": model.embedding_}
+    new = None
+    if graph is not None:
+        if not np.array_equal(graph.node_ids, model.node_ids_):
+            graph = graph.subgraph(graph.nodes_of(model.node_ids_))
+        before = graph
+        if newcomers:
+            new = numpy_stream(seed, "newcomers").permutation(graph.num_nodes) < -(-graph.num_nodes // 10)
+            before = graph.subgraph(~new)
+    task = ClassTask.of(labels, share=label_share, new=new, seed=seed)
+    if graph is not None:
+        if new is not None:
+            again = SANNE(**model.get_params()).fit(before)
+            rows = np.empty((len(new), again.embedding_.shape[1]), np.float32)
+            rows[~new], rows[new] = again.embedding_, again.embed(graph, graph.node_ids[new]).vectors
+            vectors["sanne"] = rows
+        vectors["smoothed features"] = smoothed_features(before, graph, seed)
+        vectors["own features"] = own_features(before, graph, seed)
+    scores = {name: task.score(rows) for name, rows in vectors.items()}
+    own = scores.pop("sanne")
+    baselines = {name: {key: score[key] for key in ("mean", "std")} for name, score in scores.items()}
     return {
         "task": "classify",
-        "mean": round(float(np.mean(tests)), 2),
-        "std": round(float(np.std(tests)), 2),
-        "validation": round(float(np.mean([score.val for score in scores])), 2),
-        "splits": [asdict(score) for score in scores],
-        "train": splits.train.shape[1],
-        "val": splits.val.shape[1],
-        "test": splits.test.shape[1],
+        "metric": "accuracy, %",
+        "nodes": "fitted nodes" if new is None else "newcomers",
+        **{key: own[key] for key in ("mean", "std", "validation")},
+        "baselines": baselines | {"commonest class": task.commonest()},
+        **task.described(),
+        "classes": task.by_class(own["confusion"]),
+        "confusion": {"labels": task.names, "counts": own["confusion"].tolist()},
+        "splits": own["splits"],
     }
+
+
+def compare(
+    graph: Graph,
+    labels: npt.NDArray[Any],
+    *,
+    label_share: float | None = None,
+    seed: int = 0,
+    say: Callable[[str], None] = lambda note: None,
+) -> dict[str, Any]:
+    """Accuracy and seconds of several systems on the same splits of a graph's labelled nodes, ready for JSON."""
+    task = ClassTask.of(labels, share=label_share, seed=seed)
+    systems: dict[str, Callable[[], FloatArray]] = {
+        "own features": lambda: own_features(graph, graph, seed),
+        "smoothed features": lambda: smoothed_features(graph, graph, seed),
+        "DeepWalk": lambda: deepwalk(graph, seed),
+        "sanne fast": lambda: SANNE("fast", random_state=seed).fit(graph).embedding_,
+        "sanne best": lambda: SANNE("best", random_state=seed).fit(graph).embedding_,
+    }
+    rows: list[dict[str, Any]] = [{"system": "commonest class", **task.commonest(), "seconds": 0.0}]
+    for name, make in systems.items():
+        say(f"{name} ...")
+        started = time.perf_counter()
+        try:
+            vectors = make()
+        except MissingExtraError as error:
+            say(f"{name} is left out: {error}")
+            rows.append({"system": name, "missing": str(error)})
+            continue
+        seconds = round(time.perf_counter() - started, 2)
+        score = task.score(vectors)
+        rows.append({"system": name, "mean": score["mean"], "std": score["std"], "seconds": seconds})
+    return {"metric": "accuracy, %", **task.described(), "systems": rows}
 
 
 def judge_links(model: SANNE, graph: Graph, fraction: float, seed: int) -> dict[str, Any]:
@@ -102,11 +175,9 @@ def draw_model(
     seed: int = 0,
 ) -> int:
     """Draw the fitted vectors, with new nodes from a vectors file; returns how many points there are."""
-    classes = labels_of(model, origin.load() if labels is None and origin.source else None, labels)
+    classes = labels_of(model, origin.load() if labels is None and origin.source else None, labels, origin)
     if classes is not None and classes.ndim != 1:
         classes = None
-    if classes is not None and labels is None and origin.dataset:
-        classes = named_classes(origin.dataset, classes)
     vectors, ids = model.embedding_, model.node_ids_
     if new is None:
         plot_map(vectors, classes, out, method=method, node_ids=ids, seed=seed)

@@ -73,6 +73,7 @@ PURPOSES = {
     "fine": 18,
     "checked": 19,
     "folds": 20,
+    "newcomers": 23,
 }
 
 

@@ -224,8 +224,8 @@ def test_an_interrupt_at_any_point_ends_a_command_and_leaves_old_outputs(old_out
     given = ("--node-table", "nodes.csv", "--text", "abstract")
     commands = {
         ("build", "edges.csv", *given, "--out", "g"): BUILD_POINTS,
-        ("fit", "edges.csv", *given, "--out", "m", *SETS): FIT_POINTS,
-        ("fit", "edges.csv", *given, "--out", "m", *TRAINED_SETS): TRAINING_POINTS,
+        ("fit", "edges.csv", *given, "--out", "m", "--force", *SETS): FIT_POINTS,
+        ("fit", "edges.csv", *given, "--out", "m", "--force", *TRAINED_SETS): TRAINING_POINTS,
         ("embed", "m", "--out", "v.parquet"): EMBED_POINTS,
     }
     before = contents(old_outputs)

@@ -5,11 +5,8 @@ import pytest
 
 from blobs import blobs, exact, ranges
 from sanne.errors import InputError
-from sanne.evaluate.node_classification import (
-    C_GRID,
-    SplitScore,
-    score_split,
-)
+from sanne.evaluate.logistic import C_GRID
+from sanne.evaluate.node_classification import SplitScore, score_split
 
 
 def test_c_is_the_best_on_validation_and_test_is_read_at_it() -> None:

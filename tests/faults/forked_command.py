@@ -102,4 +102,4 @@ def write_planted_tables(folder: Path, size: int = 40) -> None:
 def fit_arguments(out: str, **changes: object) -> list[str]:
     """A small fit of those tables."""
     sets = [part for name, value in (SMALL | changes).items() for part in ("--set", f"{name}={value}")]
-    return ["fit", "edges.csv", "--node-table", "nodes.csv", "--recipe", "fast", *sets, "--out", out]
+    return ["fit", "edges.csv", "--node-table", "nodes.csv", "--recipe", "fast", *sets, "--out", out, "--force"]

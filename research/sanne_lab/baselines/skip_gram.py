@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sanne.errors import InputError
+from sanne.evaluate.baselines import skip_gram as train_skip_gram
 from sanne.graph.graph import FloatArray, Graph, IntArray
-from sanne.seeds import derived_seed, numpy_stream
+from sanne.seeds import numpy_stream
 from sanne.walks.sample import Walks
-from sanne_lab.baselines.neighbours_mean import fill_unlinked, linked
+from sanne_lab.baselines.neighbours_mean import linked
 from sanne_lab.walks.second_order import make_sampler
 
 
@@ -54,28 +54,12 @@ class WalkCorpus:
 
 def skip_gram(graph: Graph, settings: SkipGram, seed: int) -> FloatArray:
     """Vectors of all nodes, (n, dim); nodes without edges get the mean."""
-    from gensim.models import Word2Vec
-
-    corpus = WalkCorpus(graph, settings, seed)
-    if len(corpus) == 0:
-        raise InputError("the graph has no edges: walks lead nowhere")
-    counts = np.zeros(graph.num_nodes, np.int64)
-    for walks in corpus.passes():
-        counts += np.bincount(walks.ravel(), minlength=graph.num_nodes)
-    model = Word2Vec(
-        vector_size=settings.dim,
+    return train_skip_gram(
+        WalkCorpus(graph, settings, seed).passes,
+        graph.num_nodes,
+        seed,
+        dim=settings.dim,
         window=settings.window,
-        alpha=settings.learning_rate,
-        sg=1,
-        hs=int(settings.negatives == 0),
-        negative=settings.negatives,
-        sample=0,
-        min_count=1,
-        workers=1,  # more would make the result depend on the scheduler
-        seed=derived_seed(seed, "initialise") % 2**31,
+        negatives=settings.negatives,
+        learning_rate=settings.learning_rate,
     )
-    model.build_vocab_from_freq({node: int(count) for node, count in enumerate(counts) if count > 0})
-    model.train(corpus, total_examples=len(corpus), epochs=1)
-    vectors = np.zeros((graph.num_nodes, settings.dim), np.float32)
-    vectors[model.wv.index_to_key] = model.wv.vectors
-    return fill_unlinked(graph, vectors)

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import scipy.special
 
+from sanne.evaluate.logistic import principal_axes
+
 Array = npt.NDArray[np.float64]
 IntVector = npt.NDArray[np.int64]
 
@@ -121,7 +123,7 @@ def _fit(vectors: npt.ArrayLike, targets: Array, Cs: npt.ArrayLike, link: type[_
     rows = np.asarray(vectors, np.float64)
     strengths = np.asarray(Cs, np.float64)
     centre = rows.mean(axis=0)
-    axes = _principal_axes(rows - centre)  # (dim, rank)
+    _, axes = principal_axes(rows - centre)  # (dim, rank)
     inputs = np.column_stack([(rows - centre) @ axes, np.ones(len(rows))])  # the last column: the intercept
     at_once = max(1, min(_GROUP, _MAX_SCORES // targets.size))
     solved: list[Array] = []
@@ -131,15 +133,6 @@ def _fit(vectors: npt.ArrayLike, targets: Array, Cs: npt.ArrayLike, link: type[_
     coefficients = np.concatenate(solved, axis=1)  # (rank + 1, C, classes)
     weights = np.moveaxis(_product(axes, coefficients[:-1]), 1, 0)  # (C, dim, classes)
     return Solutions(weights, coefficients[-1] - centre @ weights)
-
-
-def _principal_axes(rows: Array) -> Array:
-    """Orthonormal axes that span the rows, in which their second moments are diagonal: (dim, rank)."""
-    wide = rows.shape[0] < rows.shape[1]
-    moments, axes = np.linalg.eigh(rows @ rows.T if wide else rows.T @ rows)
-    kept = moments > 1e-12 * moments[-1]
-    axes, moments = axes[:, kept], moments[kept]
-    return np.asarray(rows.T @ axes / np.sqrt(moments) if wide else axes)
 
 
 def _solve(problem: _Problem, start: Array | None) -> Array:

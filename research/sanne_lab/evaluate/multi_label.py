@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from sanne.device import calm_threads
 from sanne.errors import InputError
-from sanne.evaluate.node_classification import C_GRID, percent, row_scale
+from sanne.evaluate.logistic import C_GRID, row_scale
+from sanne.evaluate.node_classification import percent
 from sanne_lab.evaluate.logistic import fit_one_vs_rest
 from sanne_lab.evaluate.node_classification import checked_rows, node_indices
 

@@ -10,7 +10,8 @@ import scipy.special
 
 from sanne.device import calm_threads
 from sanne.errors import InputError
-from sanne.evaluate.node_classification import C_GRID, SplitScore, percent, row_scale
+from sanne.evaluate.logistic import C_GRID, row_scale
+from sanne.evaluate.node_classification import SplitScore, percent
 from sanne_lab.evaluate.logistic import fit_softmax
 
 

@@ -7,6 +7,7 @@ import sys
 import typer
 
 from sanne.cli.build import build
+from sanne.cli.compare import compare
 from sanne.cli.data import data_app
 from sanne.cli.demo import demo
 from sanne.cli.embed import embed
@@ -31,7 +32,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.callback()(program_options)
-for _command in (build, fit, embed, predict, similar, explain, evaluate, plot, export, serve, demo):
+for _command in (build, fit, embed, predict, similar, explain, evaluate, compare, plot, export, serve, demo):
     app.command()(_command)
 app.add_typer(data_app, name="data")
 add_research(app)
@@ -51,5 +52,5 @@ def main() -> None:
             if not isinstance(error, SanneError | OSError):
                 raise
             notes.quiet = False
-            notes.print(f"error: {error}", style="red", markup=False)
+            notes.print(f"error: {error}", style="red")
             sys.exit(1 if isinstance(error, OSError) else 2)

@@ -1,16 +1,41 @@
 """`sanne evaluate`: scores of a model on its own graph."""
 
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 
-from sanne.cli.options import CurrentGraph, Json, Labels, ModelFolder, NodeTable, Seed, show
+from sanne.cli.options import (
+    CurrentGraph,
+    Json,
+    LabelColumn,
+    Labels,
+    LabelShare,
+    ModelFolder,
+    NodeTable,
+    Seed,
+    notes,
+    print_table,
+    show,
+)
+from sanne.errors import InputError
+
+_CLASSES_SHOWN = 30
 
 
 def evaluate(
     model: ModelFolder,
     task: Annotated[Literal["classify", "links", "communities"], typer.Option(help="What to evaluate.")] = "classify",
     labels: Labels = None,
+    label: LabelColumn = None,
+    label_share: LabelShare = None,
+    newcomers: Annotated[
+        bool,
+        typer.Option("--newcomers", help="classify: fit again without a tenth of the nodes, and test on those."),
+    ] = False,
+    confusion: Annotated[
+        Path | None, typer.Option("--plot", help="classify: draw which classes are mistaken, as .png, .svg or .pdf.")
+    ] = None,
     graph: CurrentGraph = None,
     node_table: NodeTable = None,
     fraction: Annotated[float, typer.Option(help="links: fraction of edges to hide.", min=0.01, max=0.9)] = 0.1,
@@ -21,11 +46,68 @@ def evaluate(
     as_json: Json = False,
 ) -> None:
     """Evaluate the vectors of a model on its own graph. `links` fits again without the hidden edges."""
+    from sanne.draw.confusion import check_confusion, plot_confusion
     from sanne.estimator import SANNE
     from sanne.judge import judge
     from sanne.source import ModelSource
 
+    if task != "classify" and (label_share or newcomers or confusion):
+        raise InputError(f"--label-share, --newcomers and --plot are about classes: leave them or --task {task} out")
+    if label is not None and labels is None:
+        raise InputError("--label names a column of a table of labels: give --labels labels.csv")
+    if confusion is not None:
+        check_confusion(confusion)
     fitted = SANNE.load(model)
     origin = ModelSource.of_model(fitted.artifact_, graph, node_table)
-    result = judge(fitted, origin, task, labels, fraction=fraction, communities=communities, seed=seed)
-    show({name: value for name, value in result.items() if as_json or name != "splits"}, as_json)
+    result = judge(
+        *(fitted, origin, task, labels),
+        label=label,
+        fraction=fraction,
+        communities=communities,
+        label_share=label_share,
+        newcomers=newcomers,
+        seed=seed,
+    )
+    if confusion is not None:
+        plot_confusion(result["confusion"]["counts"], result["confusion"]["labels"], confusion)
+        notes.print(f"wrote {confusion}")
+    if as_json or task != "classify":
+        show(result, as_json)
+    else:
+        _show_classes(result)
+
+
+def _show_classes(result: dict[str, Any]) -> None:
+    systems = {"sanne": result, **result["baselines"]}
+    scores = [(name, accuracy(score)) for name, score in systems.items()]
+    if len(scores) == 2:
+        notes.print("the graph is not known, so features are not compared: name it with --graph")
+    print_table((f"{result['metric']}, {result['nodes']}", f"mean of {result['num_splits']} splits"), scores)
+    show_splits(result)
+    shown = result["classes"][:_CLASSES_SHOWN]
+    classes = [
+        (str(row["label"]), f"{row['nodes']:,}", _share(row["precision"]), _share(row["recall"])) for row in shown
+    ]
+    print_table(("class", "nodes", "precision, %", "recall, %"), classes)
+    if (more := len(result["classes"]) - len(shown)) > 0:
+        notes.print(f"and {more} more classes (--json has all)")
+
+
+def _share(percent: float | None) -> str:
+    return "-" if percent is None else f"{percent:.1f}"
+
+
+def accuracy(score: dict[str, Any]) -> str:
+    return f"{score['mean']:.1f} ± {score['std']:.1f}"
+
+
+def show_splits(result: dict[str, Any]) -> None:
+    """What was trained and tested on."""
+    notes.print(
+        f"{result['num_classes']} classes; a split has {result['train']:,} labelled nodes to train on, "
+        f"{result['val']:,} to choose the classifier's C, {result['test']:,} to test on"
+    )
+    if result["left_out"]:
+        from sanne.model.classifier import shown_labels
+
+        notes.print(f"not learnt, since a single node has them: {shown_labels(result['left_out'])}")

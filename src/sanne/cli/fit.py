@@ -1,5 +1,6 @@
 """`sanne fit`: fit a model to a graph and write a model folder."""
 
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,7 +25,7 @@ from sanne.cli.options import (
     show,
 )
 from sanne.config import DEFAULT_RECIPE
-from sanne.errors import WriteError
+from sanne.errors import InputError, WriteError
 from sanne.interrupts import raise_if_interrupted
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def fit(
     ] = None,
     seed: Seed = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted fit after its last epoch.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the model in the folder, if there is one.")] = False,
     settings: Sets = None,
     estimate: Estimated = False,
     as_json: Json = False,
@@ -69,6 +71,8 @@ def fit(
     config = recipe_config(recipe).replace(**changes)  # wrong settings are refused before anything is read
     if out is not None:
         check_model_target(out)
+        if (out / "config.json").exists() and not (force or resume or estimate):
+            _confirm_replacing(out)
     elif not estimate:
         require_out(out, "MODEL")
     model = SANNE(recipe, settings=changes or None, random_state=seed)
@@ -97,6 +101,13 @@ def fit(
         "seed": seed,
     }
     show(result, as_json, f"wrote {out}")
+
+
+def _confirm_replacing(out: Path) -> None:
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise InputError(f"{out} has a model already: --force replaces it, or give another --out")
+    if not typer.confirm(f"{out} has a model already. Replace it?", err=True):
+        raise typer.Exit(2)
 
 
 def _load(origin: "ModelSource") -> "Graph":

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from sanne.errors import InputError
 
-notes = Console(stderr=True, highlight=False, soft_wrap=True)
+notes = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Recipe = Annotated[str, typer.Option(help="best, fast or paper.")]
@@ -28,6 +28,11 @@ NodeList = Annotated[
     typer.Option("--nodes", help="One node id per line, or Parquet with a column id. Default: all nodes."),
 ]
 Labels = Annotated[Path | None, typer.Option(help="Table with the columns id and label.")]
+LabelColumn = Annotated[str | None, typer.Option("--label", help="Column of --labels with the labels. Default: label.")]
+LabelShare = Annotated[
+    float | None,
+    typer.Option(help="Share of each class to train on, as in 0.1. Default: 20 nodes a class.", min=0.001, max=0.9),
+]
 Picture = Annotated[Path, typer.Option(help="map.png, .svg, .pdf, or .html for a page that shows ids.")]
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that sanne fit wrote.")]
 Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same vectors.", min=0)]
@@ -103,7 +108,7 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     table = Table(*header, show_header=bool(header))
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    Console(markup=False).print(table)  # labels and ids may have brackets
 
 
 def print_json(result: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from sanne.cli.options import (
     CurrentGraph,
     Json,
     KnownText,
+    LabelColumn,
     ModelFolder,
     NodeList,
     NodeTable,
@@ -37,7 +38,7 @@ def predict(
     node_table: NodeTable = None,
     text: KnownText = None,
     nodes: NodeList = None,
-    label: Annotated[str | None, typer.Option(help="Column of the table with the labels. Default: label.")] = None,
+    label: LabelColumn = None,
     separator: Annotated[
         str | None, typer.Option(help="Stands between the labels of a node, as in 'red;blue'.", metavar="TEXT")
     ] = None,
@@ -123,4 +124,4 @@ def _show_classes(classifier: "Classifier") -> None:
             f"few labels, so expect mistakes: {shown_labels(few)} have fewer than {FEW_LABELS} nodes", markup=False
         )
     if left_out := classifier.record["left_out"]:
-        notes.print(f"left out and never predicted: {shown_labels(left_out)} have a single node", markup=False)
+        notes.print(f"left out and never predicted: {shown_labels(left_out)} have a single node")

@@ -81,7 +81,7 @@ def serve(
             print_json({"url": url_of(listener), "store": str(folder), "pid": os.getpid()})
             sys.stdout.flush()
         else:
-            notes.print(f"serving {model} at {url_of(listener)}; added nodes are stored in {folder}", markup=False)
+            notes.print(f"serving {model} at {url_of(listener)}; added nodes are stored in {folder}")
 
     try:
         run_app(app, listener, config, announce)

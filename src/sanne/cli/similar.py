@@ -1,5 +1,6 @@
 """`sanne similar`: nearest nodes."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +12,7 @@ def similar(
     model: ModelFolder,
     node_id: Annotated[str, typer.Argument(metavar="NODE_ID")],
     k: Annotated[int, typer.Option("-k", help="How many.", min=1)] = 10,
+    vectors: Annotated[Path | None, typer.Option(help="What sanne embed wrote for the node, if it is new.")] = None,
     graph: Annotated[str | None, typer.Option(help="The graph that contains the node, if it is new.")] = None,
     node_table: NodeTable = None,
     text: KnownText = None,
@@ -19,9 +21,12 @@ def similar(
     """List the nodes of the fitted graph that are nearest to a node."""
     from sanne.estimator import SANNE
     from sanne.source import ModelSource
+    from sanne.vectors.formats import read_vectors
 
     fitted = SANNE.load(model)
-    if graph is not None or node_table is not None:
+    if vectors is not None:
+        fitted.know(read_vectors(vectors))
+    elif graph is not None or node_table is not None:
         fitted.embed(ModelSource.of_model(fitted.artifact_, graph, node_table, text).load(), [node_id])
     found = fitted.similar(node_id, k)
     if as_json:

@@ -1,6 +1,6 @@
-"""Learn a classifier from vectors and labels: C by cross-validation, probabilities calibrated on the left-out folds."""
+"""Learn a classifier from vectors and labels: C by cross-validation, probabilities calibrated on left-out nodes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,8 @@ from scipy.optimize import minimize_scalar
 from tqdm import tqdm
 
 from sanne.errors import InputError
-from sanne.evaluate.node_classification import C_GRID, Linear, percent, regressions
+from sanne.evaluate.logistic import C_GRID, Floats, Members, regressions
+from sanne.evaluate.node_classification import percent
 from sanne.model.classifier import Classifier, Label, given_labels, probabilities_of, shown_labels
 from sanne.seeds import numpy_stream
 
@@ -17,11 +18,6 @@ FEW_LABELS = 5  # a class with fewer is learnt, but hardly measured
 _FOLDS = 5
 _MOST_CHECKED = 5000  # labelled nodes that cross-validation looks at; more cost minutes and change little
 _PATIENCE = 3  # values of C with a worse score, before larger ones are given up
-_TOLERANCE = 1e-4  # of a gradient; a tenth of it takes half as long again and changes no accuracy
-_ABSENT = -20.0  # score of a label that no node of a fold has
-
-Floats = npt.NDArray[np.float64]
-Members = npt.NDArray[np.bool_]  # (nodes, classes): which labels a node has
 
 
 def learn_classifier(
@@ -41,7 +37,7 @@ def learn_classifier(
 
     >>> learn_classifier(model.embedding_, labels[:, None] == classes, classes).record["accuracy"]
     """
-    rows, sizes = np.asarray(vectors, np.float64), members.sum(axis=0)
+    sizes = members.sum(axis=0)
     left_out = [] if several else [label for label, size in zip(classes, sizes, strict=True) if size < 2]
     keep = np.array([label not in set(left_out) for label in classes], bool)
     if keep.sum() < 2 or (sizes[keep] > 0).sum() < 2:
@@ -52,15 +48,18 @@ def learn_classifier(
         )
     names = [label for label, kept in zip(classes, keep, strict=True) if kept]
     used = members[:, keep].any(axis=1) | several
-    rows, members = rows[used], members[used][:, keep]
+    rows, members = vectors[used], members[used][:, keep]
     checked = _sample(members, seed)
-    best_C, scores = _cross_validate(rows[checked], members[checked], several, C, seed, progress)
-    truth = members[checked]
+    truth, start = members[checked], None
+    best_C, scores = _cross_validate(rows[checked], truth, several, C, seed, progress)
+    if len(checked) < len(rows):  # the folds were far smaller than what there is to learn from
+        others = np.delete(np.arange(len(rows)), checked)
+        _, start = next(regressions(rows[others], members[others], (best_C,), several=several))
+        scores = start.scores(rows[checked])
     heat = _temperature(scores, truth, several)
     likely = probabilities_of(scores / heat, several=several)
     threshold = _threshold(likely, truth) if several else None
-    _, fitted = next(_fits(rows, members, several, (best_C,)))
-    weight = fitted.weight / (fitted.scale * heat)
+    _, fitted = next(regressions(rows, members, (best_C,), several=several, start=start))
     commonest = np.zeros_like(truth)
     commonest[:, members.sum(axis=0).argmax()] = True
     record = {
@@ -75,20 +74,21 @@ def learn_classifier(
     }
     return Classifier(
         tuple(names),
-        np.ascontiguousarray(weight, np.float32),
-        np.asarray(fitted.bias / heat - fitted.centre @ weight, np.float32),
+        np.ascontiguousarray(fitted.weight / heat, np.float32),
+        np.asarray(fitted.bias / heat, np.float32),
         threshold,
         record,
     )
 
 
 def _cross_validate(
-    rows: Floats, members: Members, several: bool, C: float | None, seed: int, progress: bool | None
+    rows: npt.NDArray[Any], members: Members, several: bool, C: float | None, seed: int, progress: bool | None
 ) -> tuple[float, Floats]:
     """The best C (the smaller of equals), and the scores that it gives every node from the folds without it."""
     fold = _folds(members, seed)
     grid = C_GRID if C is None else (C,)
-    paths = [_fits(rows[fold != k], members[fold != k], several, grid) for k in range(fold.max() + 1)]
+    folds = range(fold.max() + 1)
+    paths = [regressions(rows[fold != k], members[fold != k], grid, several=several) for k in folds]
     best, best_C, waited = -1.0, grid[0], 0
     best_scores: Floats = np.empty(members.shape)
     bar = tqdm(grid, desc="choosing C", disable=None if progress is None else not progress)
@@ -105,21 +105,6 @@ def _cross_validate(
             break
     bar.close()
     return best_C, best_scores
-
-
-def _fits(rows: Floats, members: Members, several: bool, grid: Sequence[float]) -> Iterator[tuple[float, Linear]]:
-    """The regressions of a grid of C: one for all classes, or one for each label against the rest."""
-    if not several:
-        yield from regressions(rows, members.argmax(axis=1), grid, _TOLERANCE)
-        return
-    learnt = [k for k in range(members.shape[1]) if 0 < members[:, k].sum() < len(rows)]
-    always = np.where(members.any(axis=0), -_ABSENT, _ABSENT)
-    for C, *fits in zip(grid, *(regressions(rows, members[:, k], grid, _TOLERANCE) for k in learnt), strict=True):
-        weight, bias = np.zeros((rows.shape[1], members.shape[1])), always.copy()
-        for k, (_, fitted) in zip(learnt, fits, strict=True):
-            weight[:, k], bias[k] = fitted.weight[:, 1], fitted.bias[1]
-        centre, scale = (fits[0][1].centre, fits[0][1].scale) if fits else (np.zeros(rows.shape[1]), 1.0)
-        yield C, Linear(np.arange(members.shape[1]), weight, bias, centre, scale)
 
 
 def _sample(members: Members, seed: int) -> npt.NDArray[np.int64]:

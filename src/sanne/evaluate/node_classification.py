@@ -1,59 +1,16 @@
-"""Node classification from vectors: logistic regression as in the paper.
+"""Node classification from vectors on given splits: logistic regression as in the paper."""
 
-Vectors of any length are welcome: each set is divided by one number, the root mean square distance of its
-training rows from their mean, so that the grid of C means the same for every system. Nothing else is done
-to them but to move their mean to zero; to scale every dimension, for one, would cost 6 to 15 points on smoothed text
-features. `regressions` is the one home of this, for scores as for predictions.
-"""
-
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.linear_model import LogisticRegression
 
-from sanne.device import calm_threads
 from sanne.errors import InputError
+from sanne.evaluate.logistic import regressions
+from sanne.evaluate.splits import IntArray, Splits, has_label, seeded_splits
 
-# Wide enough for the best C of every feature map tried on Cora, Citeseer and Pubmed to lie inside; below
-# the first, the classifier no longer changes.
-C_GRID: tuple[float, ...] = tuple(2.0**k for k in range(-8, 7))
-
-
-@dataclass(frozen=True, eq=False)
-class Linear:
-    """Scores of classes, linear in a vector: `(vector - centre) / scale @ weight + bias`."""
-
-    classes: npt.NDArray[Any]
-    weight: npt.NDArray[np.float64]  # (dim, classes)
-    bias: npt.NDArray[np.float64]
-    centre: npt.NDArray[np.float64]
-    scale: float
-
-    def scores(self, rows: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """(count, classes)."""
-        return np.asarray(((rows - self.centre) / self.scale) @ self.weight + self.bias)
-
-    def predict(self, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        return np.asarray(self.classes[self.scores(rows).argmax(axis=1)])
-
-
-def regressions(
-    rows: npt.NDArray[np.float64], names: npt.NDArray[Any], grid: Sequence[float] = C_GRID, tol: float = 1e-5
-) -> Iterator[tuple[float, Linear]]:
-    """Logistic regression of classes on scaled vectors, at every C of an ascending grid."""
-    centre, scale = rows.mean(axis=0), row_scale(rows)
-    scaled = (rows - centre) / scale
-    model = LogisticRegression(tol=tol, max_iter=10_000, warm_start=True)
-    for C in grid:
-        with calm_threads(scaled):
-            model.set_params(C=C).fit(scaled, names)
-        weight, bias = model.coef_.T, model.intercept_
-        if len(model.classes_) == 2:  # one score, of the second class against the first
-            weight, bias = (np.concatenate([np.zeros_like(part), part], axis=-1) for part in (weight, bias))
-        yield C, Linear(model.classes_, weight.copy(), bias.copy(), centre, scale)
+_PATIENCE = 4  # values of C that do worse on validation, before larger ones are given up
 
 
 @dataclass(frozen=True)
@@ -74,25 +31,120 @@ def score_split(
 
     >>> score_split(model.embedding_, graph.labels, train, val, test).test
     """
-    rows, names = np.asarray(vectors, np.float64), np.asarray(labels)
+    return classify_split(vectors, labels, train, val, test)[0]
+
+
+def classify_split(
+    vectors: npt.ArrayLike, labels: npt.ArrayLike, train: npt.ArrayLike, val: npt.ArrayLike, test: npt.ArrayLike
+) -> tuple[SplitScore, npt.NDArray[Any]]:
+    """Like `score_split`, with the labels that the test nodes got."""
+    rows, names = np.asarray(vectors), np.asarray(labels)
     if rows.ndim != 2 or names.shape != (len(rows),) or not np.isfinite(rows).all():
         raise InputError(f"finite vectors with one label each are needed, not shapes {rows.shape} and {names.shape}")
-    parts = [np.asarray(part) for part in (train, val, test)]
-    if any(part.size == 0 for part in parts) or len(np.unique(names[parts[0]])) < 2:
+    fitted, chosen, tested = (np.asarray(part) for part in (train, val, test))
+    if 0 in (fitted.size, chosen.size, tested.size) or len(classes := np.unique(names[fitted])) < 2:
         raise InputError("a classifier needs train nodes of two classes or more, and nodes to choose C and to test on")
-    best = SplitScore(-1.0, -1.0, 0.0)
-    for C, fitted in regressions(rows[parts[0]], names[parts[0]]):
-        found = [percent((fitted.predict(rows[part]) == names[part]).mean()) for part in parts[1:]]
-        if found[0] > best.val:
-            best = SplitScore(found[0], found[1], C)
-    return best
+    best, best_C, waited, answer = -1.0, 0.0, 0, names[:0]
+    for C, linear in regressions(rows[fitted], names[fitted, None] == classes):
+        found = percent((classes[linear.scores(rows[chosen]).argmax(axis=1)] == names[chosen]).mean())
+        waited = waited + 1 if found < best else 0
+        if found > best:
+            best, best_C, answer = found, C, classes[linear.scores(rows[tested]).argmax(axis=1)]
+        if waited == _PATIENCE or best == 100:
+            break
+    return SplitScore(best, percent((answer == names[tested]).mean()), best_C), answer
 
 
 def percent(share: Any) -> float:
     return round(100 * float(share), 6)
 
 
-def row_scale(train_vectors: npt.NDArray[np.float64]) -> float:
-    """Root mean square distance of the rows from their mean."""
-    variance = float(((train_vectors - train_vectors.mean(axis=0)) ** 2).sum(axis=1).mean())
-    return float(np.sqrt(variance)) or 1.0
+@dataclass(frozen=True, eq=False)
+class ClassTask:
+    """Classes of nodes, and splits on which the vectors of any system are judged alike."""
+
+    names: list[Any]  # of the classes
+    codes: IntArray  # the class of each node; -1: none
+    splits: Splits
+    left_out: list[Any]  # classes with too few nodes
+
+    @classmethod
+    def of(
+        cls,
+        labels: npt.NDArray[Any],
+        *,
+        share: float | None = None,
+        new: npt.NDArray[np.bool_] | None = None,
+        seed: int = 0,
+    ) -> Self:
+        """Ten splits: 20 train nodes a class, 1000 to choose C and 1000 to test on, as far as there are so many.
+
+        With `share`, train nodes are that share of every class, as many choose C, and the rest is tested on. Nodes that
+        are `new` are all tested on, and nothing else is.
+        """
+        if labels.ndim != 1:
+            raise InputError("several labels a node: sanne evaluate and compare take one; sanne predict takes several")
+        known = has_label(labels)
+        names, codes = np.unique(labels[known], return_inverse=True)
+        found = np.full(len(labels), -1, np.int64)
+        found[known] = codes
+        present = found.copy()
+        if new is not None:
+            present[new] = -1
+        rare = np.bincount(present[present >= 0], minlength=len(names)) < 2
+        present[rare[present] & (present >= 0)] = -1
+        count = int((present >= 0).sum())
+        choose = 1000 if share is None else max(1, round(min(share, (1 - share) / 2) * count))
+        tested = 0 if new is not None else 1000 if share is None else max(1, round((1 - share) * count) - choose)
+        splits = seeded_splits(present, seed, 10, share or 20, choose, tested)
+        if new is not None:
+            arrived = np.flatnonzero(new & known)
+            splits = Splits(splits.train, splits.val, np.tile(arrived, (len(splits), 1)), splits.source)
+        if not (splits.val.size and splits.test.size):
+            raise InputError(
+                f"{int(known.sum())} labelled nodes are too few to train, to choose C and to test on: "
+                "label more nodes, or give a smaller --label-share"
+            )
+        return cls(names.tolist(), found, splits, names[rare].tolist())
+
+    def score(self, vectors: npt.NDArray[Any]) -> dict[str, Any]:
+        """Mean, deviation and validation accuracy over the splits, each split, and a confusion matrix of them all."""
+        confusion = np.zeros((len(self.names), len(self.names)), np.int64)
+        scores = []
+        for train, val, test in zip(self.splits.train, self.splits.val, self.splits.test, strict=True):
+            score, given = classify_split(vectors, self.codes, train, val, test)
+            np.add.at(confusion, (self.codes[test], given), 1)
+            scores.append(score)
+        validation = round(float(np.mean([score.val for score in scores])), 2)
+        splits = [asdict(score) for score in scores]
+        tests = spread([score.test for score in scores])
+        return tests | {"validation": validation, "splits": splits, "confusion": confusion}
+
+    def commonest(self) -> dict[str, float]:
+        """What the commonest class alone would get."""
+        label = np.bincount(self.codes[self.codes >= 0]).argmax()
+        return spread([percent((self.codes[test] == label).mean()) for test in self.splits.test])
+
+    def by_class(self, confusion: IntArray) -> list[dict[str, Any]]:
+        """Labels with how many nodes have them, precision and recall in percent, the commonest first."""
+        right, given, true = confusion.diagonal(), confusion.sum(axis=0), confusion.sum(axis=1)
+        sizes = np.bincount(self.codes[self.codes >= 0], minlength=len(self.names))
+        return [
+            {
+                "label": self.names[k],
+                "nodes": int(sizes[k]),
+                "precision": round(100 * int(right[k]) / int(given[k]), 2) if given[k] else None,
+                "recall": round(100 * int(right[k]) / int(true[k]), 2) if true[k] else None,
+            }
+            for k in np.argsort(-sizes, kind="stable")
+        ]
+
+    def described(self) -> dict[str, Any]:
+        """How many nodes each part of a split has, and classes."""
+        sizes = {name: getattr(self.splits, name).shape[1] for name in ("train", "val", "test")}
+        return {"num_splits": len(self.splits), **sizes, "num_classes": len(self.names), "left_out": self.left_out}
+
+
+def spread(values: list[float]) -> dict[str, float]:
+    """Mean and standard deviation."""
+    return {"mean": round(float(np.mean(values)), 2), "std": round(float(np.std(values)), 2)}

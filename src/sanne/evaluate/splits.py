@@ -38,15 +38,15 @@ def seeded_splits(
     labels: npt.NDArray[Any],
     seed: int,
     count: int = 10,
-    per_class: int = 20,
+    per_class: float = 20,
     validation: int = 1000,
     test: int = 1000,
 ) -> Splits:
     """Splits drawn from a seed: `per_class` nodes of every class, then validation, then test nodes.
 
     Labels are integers or text; nodes labelled -1 or "" have no class and are never drawn. A class gives
-    at most half of its nodes to train. If the nodes left are too few, validation and test share them in
-    the proportion asked for.
+    at most half of its nodes to train; `per_class` below one is a share of every class instead, one node at least.
+    If the nodes left are too few, validation and test share them in the proportion asked for.
     """
     labels = np.asarray(labels)
     if labels.ndim != 1 or labels.dtype.kind not in "iuOU":
@@ -68,7 +68,7 @@ def _draw(
     classes: npt.NDArray[np.integer],
     seed: int,
     split: int,
-    per_class: int,
+    per_class: float,
     validation: int,
     test: int,
 ) -> tuple[IntArray, IntArray, IntArray]:
@@ -76,7 +76,8 @@ def _draw(
     chosen = []
     for label in classes:
         members = order[labels[order] == label]
-        chosen.append(members[: min(per_class, len(members) // 2)])
+        share = max(1, round(per_class * len(members)))
+        chosen.append(members[: share if per_class < 1 else min(int(per_class), len(members) // 2)])
     train = np.concatenate(chosen)
     rest = order[(labels[order] >= 0) & ~np.isin(order, train)]
     if len(rest) < validation + test:

@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float32]
 Explanation = Sequence[tuple[Any, float]]  # of one vector: (node id, share), largest first
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Embedding:
     """Vectors of nodes, how certain they are, and which nodes they drew on."""
 
@@ -47,6 +47,23 @@ class Embedding:
 
     def __len__(self) -> int:
         return len(self.node_ids)
+
+    def __repr__(self) -> str:
+        explained = "" if self.explanation is None else ", explained"
+        return f"Embedding({len(self):,} nodes, {self.dim} dimensions{explained})"
+
+    def to_pandas(self) -> Any:
+        """A DataFrame with ids as its index, a column for each dimension (`dim_0`, ...), and `uncertainty`.
+
+        >>> model.embed(graph).to_pandas().loc["paper-9001"]
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise InputError("to_pandas needs pandas: pip install pandas") from None
+        columns = [f"dim_{i}" for i in range(self.dim)]
+        frame = pd.DataFrame(self.vectors, pd.Index(self.node_ids, name="id"), columns)
+        return frame.assign(uncertainty=self.uncertainty)
 
     def __getitem__(self, rows: slice) -> "Embedding":
         explanation = None if self.explanation is None else self.explanation[rows]

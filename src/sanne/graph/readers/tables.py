@@ -87,9 +87,9 @@ def read_tables(
     )
 
 
-def read_label_table(source: Any, node_ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def read_label_table(source: Any, node_ids: npt.NDArray[Any], label: str | None = None) -> npt.NDArray[Any]:
     """One label per node of `node_ids`: -1 or "" where the table has none. Rows of other nodes are passed over."""
-    block, key, label = _label_columns(source, None)
+    block, key, label = _label_columns(source, label)
     read_unique_ids(block, key)
     nodes, given, _ = _known_labels(block, key, label, node_ids)
     labels = np.full(len(node_ids), -1 if given.dtype.kind == "i" else "", dtype=given.dtype)
