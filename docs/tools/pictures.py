@@ -15,7 +15,7 @@ from sanne import SANNE
 from sanne.config import DEFAULT_RECIPE, recipe_config
 from sanne.datasets.catalogue import named_classes
 from sanne.demo import Task, make_task
-from sanne.draw.plot import INK, NO_LABEL, PALETTE, PAPER, SOFT_INK
+from sanne.draw.colours import INK, NO_LABEL, PALETTE, PAPER, SOFT_INK
 
 OUT = Path(__file__).parents[1] / "pictures"
 SEEN, HIDDEN, LINKS, FAINT = PALETTE[0], PALETTE[5], PALETTE[2], "#EEF1F4"

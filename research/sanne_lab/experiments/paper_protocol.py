@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sanne.draw.plot import INK, PALETTE, PAPER, SOFT_INK, matplotlib_figure
+from sanne.draw.colours import INK, PALETTE, PAPER, SOFT_INK
+from sanne.draw.plot import matplotlib_figure
 from sanne_lab.experiments.data import DATASETS, SETTINGS
 from sanne_lab.experiments.pictures import save_picture
 from sanne_lab.experiments.summaries import tried_text

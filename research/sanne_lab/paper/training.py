@@ -22,6 +22,7 @@ from sanne.paper.neighbours import NeighbourSoftmax
 from sanne.paper.row_adam import RowAdam
 from sanne.paper.walk_model import WalkModel
 from sanne.seeds import derived_seed, numpy_stream
+from sanne.vectors.normalise import unit
 from sanne.walks.sample import Walks
 from sanne_lab.evaluate.node_classification import predict_arrays
 from sanne_lab.paper.grid import FIXED, MAX_EPOCHS, Candidate
@@ -128,6 +129,8 @@ class Training:
             old[inputs.unreached] = self._first_vectors(inputs.features, still)
         new = self._first_vectors(inputs.new_features, inputs.new_walks)
         new = new.reshape(-1, FIXED["num_inference_walks"], FIXED["encoder_dim"]).mean(axis=1)  # Algorithm 2
+        if self.candidate.unstated.lengths == "one":
+            old, new = unit(old), unit(new)
         scores = []
         for number in inputs.numbers:
             train, val, test = (part[number] for part in (inputs.splits.train, inputs.splits.val, inputs.splits.test))

@@ -94,3 +94,11 @@ def test_a_faster_table_is_as_fast_with_any_rate_of_the_encoder() -> None:
     rates = {round(one.learning_rate * one.unstated.table_rate, 9) for one in found if one.unstated.table_rate > 1}
     assert rates == {1e-3}
     assert {one.learning_rate for one in found if one.unstated.table_rate == 1} == {1e-4, 5e-5, 1e-5}
+
+
+def test_records_older_than_the_axis_of_lengths_keep_their_key() -> None:
+    point = Candidate(Cell("cora", "transductive"), 1e-4, 1024, 2, 8, 16)
+    assert "lengths" not in point.to_dict()["unstated"]
+    unit = replace(point, unstated=Unstated(lengths="one"))
+    assert unit.key != point.key
+    assert Candidate.from_dict(unit.to_dict()) == unit

@@ -84,3 +84,14 @@ def test_a_node_without_edges_is_read_from_its_own_features(
     with torch.no_grad():
         table(one)[lone] = float("nan")  # would be refused if it were looked at
     assert len(one.score()) == len(before)
+
+
+def test_newcomers_at_length_one_do_not_depend_on_how_long_the_table_has_grown(
+    small_cora: Graph, tmp_path: Path
+) -> None:
+    unstated = replace(POINT.unstated, lengths="one", table_rate=100.0)
+    point = replace(POINT, cell=Cell("cora", "inductive"), num_walks=128, unstated=unstated)
+    one = Training(point, 0, 0, tmp_path)
+    before = one.score()
+    table(one).mul_(8.0)  # a power of two: rows of length one stay the same bit for bit
+    assert one.score() == before
