@@ -17,7 +17,7 @@ from sanne_lab.suite.parts import Floats
 from sanne_lab.suite.product import graph_of
 from sanne_lab.suite.view import View
 
-MINUTES = 30  # processor time of one run
+MINUTES = 20  # processor time of one run
 PAIRS = 12_000**2  # GRACE keeps about eight matrices of this many numbers: 5 GB
 
 RIVALS: dict[str, EncoderSystem] = {system.name: system for system in (DGI(), CCASSG(), GraphMAE(), BGRL(), GRACE())}
