@@ -73,7 +73,7 @@ def test_the_wheel_holds_the_package_and_nothing_else(archives: tuple[Path, Path
     source = ROOT / "src"
     files = [path for path in (source / "sanne").rglob("*") if path.is_file() and path.parent.name != "__pycache__"]
     assert {path.relative_to(source).as_posix() for path in files} == {n for n in names if n.startswith("sanne/")}
-    assert {"sanne/py.typed", "sanne/serve/explorer/page/index.html", "sanne/serve/explorer/page/main.js"} <= names
+    assert {"sanne/py.typed", "sanne/draw/web/index.html", "sanne/draw/web/main.js"} <= names
     assert f"{info}/licenses/LICENSE" in names
     assert "License-Expression: Apache-2.0" in metadata
     for extra in PROJECT["optional-dependencies"]:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sanne.draw.plot import INK, PAPER, PICTURES, SOFT_INK, matplotlib_figure
+from sanne.draw.colours import INK, PAPER, SOFT_INK
+from sanne.draw.plot import PICTURES, matplotlib_figure
 from sanne.errors import InputError, import_extra
 from sanne.files.atomic import check_target, replaced_file
 

@@ -1,8 +1,7 @@
 """A map of vectors: two dimensions by t-SNE or PCA, drawn as a picture or as an interactive page."""
 
-import html
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -10,10 +9,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from sanne.draw.colours import INK, NO_COLOUR, NO_LABEL, OTHER, PAPER, SOFT_INK, Colouring, colour_by, plain
 from sanne.draw.reduce import FEWEST, PrincipalAxes, first_two, tsne_package, tsne_points
+from sanne.draw.regions import Region, find_levels, find_regions, region_names
 from sanne.errors import InputError, MissingExtraError, import_extra
-from sanne.evaluate.splits import has_label
 from sanne.files.atomic import check_target, replaced_file
+from sanne.seeds import numpy_stream
 
 logger = logging.getLogger(__name__)
 
@@ -22,31 +23,26 @@ Points = npt.NDArray[np.float64]  # (n, 2)
 
 PICTURES = (".png", ".svg", ".pdf")
 ENDINGS = (*PICTURES, ".html")
-
-# Told apart by people with any common kind of colour blindness, as far as so many colours can be.
-PALETTE = (
-    "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00",
-    "#B5A400", "#332288", "#AA4466", "#7A5C3E", "#88B04B", "#5E5E5E",
-)  # fmt: skip
-PLAIN, NO_LABEL, INK, SOFT_INK, PAPER = "#0072B2", "#C9CDD2", "#1F2430", "#5A6270", "#FFFFFF"
+COMMUNITY = "community"  # colours by broad region
 _TSNE_AT_MOST = 100_000  # points; above, it takes too long
+_SMALLEST_WORDS = 6.5  # points, the letters of the finest regions
+_REGION_SIZES = (10.5, 8.0, _SMALLEST_WORDS)
 
 
 @dataclass(frozen=True, eq=False)
-class _Map:
+class MapPicture:
+    """What is drawn. New nodes come last."""
+
     points: Points
-    names: list[str]  # the label of each point; "" for none
-    classes: list[str]  # the labels in order, those without one left out
-    colours: npt.NDArray[Any]  # a colour for each point
-    class_colours: list[str]
-    new: npt.NDArray[np.bool_]
-    ids: list[str]
+    ids: list[Any]
+    colourings: list[Colouring]  # the first is shown
+    regions: list[Region]
+    new: int  # how many of the points are new nodes
     title: str
     subtitle: str
-
-    @property
-    def has_legend(self) -> bool:
-        return 0 < len(self.classes) <= len(PALETTE)
+    method: Literal["tsne", "pca"]
+    texts: Sequence[Any] | None = None
+    links: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None  # CSR of the points
 
 
 def check_picture(path: str | Path) -> Path:
@@ -55,7 +51,8 @@ def check_picture(path: str | Path) -> Path:
     if target.suffix.lower() not in ENDINGS:
         raise InputError(f"cannot draw {path}: unknown ending {target.suffix!r}; use one of {', '.join(ENDINGS)}")
     check_target(target)
-    _plotly() if target.suffix.lower() == ".html" else matplotlib_figure()
+    if target.suffix.lower() != ".html":
+        matplotlib_figure()
     return target
 
 
@@ -64,39 +61,85 @@ def plot_map(
     labels: npt.ArrayLike | None,
     path: str | Path,
     *,
+    color: str | None = None,
+    columns: Mapping[str, npt.ArrayLike] | None = None,
+    regions: bool = True,
     method: Method = "auto",
     new: npt.ArrayLike | None = None,
     node_ids: Sequence[Any] | npt.NDArray[Any] | None = None,
+    texts: Sequence[Any] | npt.NDArray[Any] | None = None,
+    links: Any = None,
     title: str | None = None,
     seed: int = 0,
 ) -> None:
-    """Draw (n, dim) vectors as a map: a .png, .svg or .pdf picture, or an .html page that shows ids.
+    """Draw (n, dim) vectors as a map: a .png, .svg or .pdf picture, or an .html page that works offline.
 
-    `labels` colours the points (None, NaN, "" and -1 stand for no label); `new` marks new nodes, which get
-    a dark ring.
+    Points are coloured by `color`: "label", "community" or one of the `columns`, where None, NaN, "" and -1 stand for
+    no value. Regions are named by words of the `texts`, else by labels or ids. `new` marks new nodes, which get a dark
+    ring. The page offers all colourings, shows texts, and links if the (n, n) scipy matrix is given.
 
-    >>> plot_map(model.embedding_, graph.labels, "map.png", title="Cora")
+    >>> plot_map(model.embedding_, graph.labels, "map.png", texts=graph.texts, title="Cora")
     """
     target = check_picture(path)
     rows = np.asarray(vectors, np.float64)
     if rows.ndim != 2 or len(rows) == 0 or not np.isfinite(rows).all():
         raise InputError(f"a map needs finite vectors, (nodes, dim), not an array of shape {rows.shape}")
-    for name, value in (("labels", labels), ("new", new), ("node_ids", node_ids)):
-        if value is not None and len(np.asarray(value)) != len(rows):
-            raise InputError(f"{len(rows)} vectors but {len(np.asarray(value))} {name}: give one per vector")
+    given = {"label": labels, **(columns or {})}
+    for name, value in (*given.items(), ("new", new), ("node_ids", node_ids), ("texts", texts)):
+        if value is not None and len(np.asarray(value, object)) != len(rows):
+            plural = "labels" if name == "label" else name
+            raise InputError(f"{len(rows)} vectors but {len(np.asarray(value, object))} {plural}: give one per vector")
+    marks = np.zeros(len(rows), bool) if new is None else np.asarray(new, bool)
+    order = numpy_stream(seed, "plot").permutation(len(rows))  # no class lies on top of the others
+    order = np.concatenate([order[~marks[order]], order[marks[order]]])
+    rows = rows[order]
     chosen = _chosen_method(method, len(rows))
-    points = map_points(rows, chosen, seed)
-    picture = _describe(points, labels, new, node_ids, title, "t-SNE" if chosen == "tsne" else "PCA")
-    draw: Callable[[_Map, Path], None] = _draw_page if target.suffix.lower() == ".html" else _draw_picture
+    reduced = PrincipalAxes.of(rows)(rows)
+    picked = {name: np.asarray(value, object if name == "label" else None)[order]
+              for name, value in given.items() if value is not None}  # fmt: skip
+    ids = (np.arange(len(rows)) if node_ids is None else np.asarray(node_ids, object))[order].tolist()
+    spoken = None if texts is None else [texts[row] for row in order.tolist()]
+    points = np.asarray(_points(rows, reduced, chosen, seed), np.float64)
+    levels = find_levels(reduced, seed)
+    names = region_names(levels, texts=spoken, labels=picked.get("label"), ids=ids, rows=reduced)
+    colourings = [colour_by(name, value, reduced) for name, value in picked.items()]
+    if len(names):
+        broad = [names[0].get(cluster, "") for cluster in levels[:, 0].tolist()]
+        colourings.append(colour_by(COMMUNITY, np.array(broad, object), reduced))
+    colourings = _first(colourings, color) or [plain(len(rows))]
+    picture = MapPicture(
+        points, ids, colourings, find_regions(points, levels, names) if regions else [], int(marks.sum()), title or "",
+        _facts(len(rows), colourings[0], int(marks.sum()), chosen), chosen, spoken,
+        None if links is None else _reordered(links, order),
+    )  # fmt: skip
     with replaced_file(target) as part:
-        draw(picture, part)
+        if target.suffix.lower() == ".html":
+            from sanne.draw.page import write_page
+
+            write_page(picture, part)
+        else:
+            _draw_picture(picture, part)
 
 
 def map_points(vectors: Points, method: Literal["tsne", "pca"], seed: int = 0) -> Points:
     """Two coordinates for each vector's direction; the same for the same seed."""
-    if method == "pca":
-        return first_two(PrincipalAxes.of(vectors, 2)(vectors))
-    return tsne_points(PrincipalAxes.of(vectors)(vectors), seed)
+    return _points(vectors, PrincipalAxes.of(vectors)(vectors), method, seed)
+
+
+def _points(vectors: Points, reduced: Points, method: str, seed: int) -> Points:
+    return first_two(reduced) if method == "pca" else tsne_points(reduced, seed)
+
+
+def _first(colourings: list[Colouring], wanted: str | None) -> list[Colouring]:
+    titles = [colouring.title for colouring in colourings]
+    if wanted is not None and wanted not in titles:
+        raise InputError(f"no column {wanted!r} to colour by; choose one of {', '.join(titles) or 'none'}")
+    return sorted(colourings, key=lambda colouring: colouring.title != wanted)
+
+
+def _reordered(links: Any, order: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    matrix = links.tocsr()[order][:, order]
+    return matrix.indptr, matrix.indices
 
 
 def _chosen_method(method: str, count: int) -> Literal["tsne", "pca"]:
@@ -117,52 +160,15 @@ def _chosen_method(method: str, count: int) -> Literal["tsne", "pca"]:
     return "tsne"
 
 
-def _describe(
-    points: Points,
-    labels: npt.ArrayLike | None,
-    new: npt.ArrayLike | None,
-    node_ids: Sequence[Any] | npt.NDArray[Any] | None,
-    title: str | None,
-    method: str,
-) -> _Map:
-    count = len(points)
-    values: Any = [None] * count if labels is None else np.asarray(labels).tolist()
-    names = [str(value) if given else "" for value, given in zip(values, has_label(values), strict=True)]
-    distinct = {name: value for name, value in zip(names, values, strict=True) if name}
-    classes = sorted(distinct, key=lambda name: _sort_key(distinct[name]))
-    class_colours = _class_colours(len(classes))
-    by_name = dict(zip(classes, class_colours, strict=True)) | {"": NO_LABEL if classes else PLAIN}
-    marks = np.zeros(count, bool) if new is None else np.asarray(new, bool)
+def _facts(count: int, colouring: Colouring, new: int, method: str) -> str:
     facts = [f"{count:,} nodes"]
-    if classes:
-        facts.append(f"{len(classes):,} labels" if len(classes) > 1 else "1 label")
-    if marks.any():
-        facts.append(f"{marks.sum():,} new node{'s' if marks.sum() > 1 else ''}, ringed")
-    return _Map(
-        points=points,
-        names=names,
-        classes=classes,
-        colours=np.array([by_name[name] for name in names]),
-        class_colours=class_colours,
-        new=marks,
-        ids=[str(i) for i in (range(count) if node_ids is None else np.asarray(node_ids).tolist())],
-        title=title or "",
-        subtitle=" · ".join([*facts, method]),
-    )
-
-
-def _sort_key(value: Any) -> tuple[bool, Any]:
-    is_number = isinstance(value, int | float)
-    return not is_number, value if is_number else str(value)
-
-
-def _class_colours(count: int) -> list[str]:
-    if count <= len(PALETTE):
-        return list(PALETTE[:count])
-    stops = np.array([[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]])  # viridis
-    positions = np.linspace(0, len(stops) - 1, count)
-    channels = [np.interp(positions, np.arange(len(stops)), stops[:, i]).round().astype(int) for i in range(3)]
-    return [f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in zip(*channels, strict=True)]
+    if colouring.classes and colouring.title == "label":
+        facts.append(f"{len(colouring.classes):,} labels" if len(colouring.classes) > 1 else "1 label")
+    elif colouring.title:
+        facts.append(f"coloured by {colouring.title}")
+    if new:
+        facts.append(f"{new:,} new node{'s' if new > 1 else ''}, ringed")
+    return " · ".join([*facts, "t-SNE" if method == "tsne" else "PCA"])
 
 
 def matplotlib_figure() -> Any:
@@ -170,103 +176,93 @@ def matplotlib_figure() -> Any:
     return import_extra("matplotlib.figure", "plot", "a picture of the map", "matplotlib").Figure
 
 
-def _plotly() -> Any:
-    return import_extra("plotly.graph_objects", "plot", "an interactive map", "plotly")
-
-
-def _draw_picture(picture: _Map, path: Path) -> None:
-    figure = matplotlib_figure()(figsize=(9.2 if picture.has_legend else 7, 6.6), dpi=160, facecolor=PAPER)
-    axes = figure.add_axes((0.03, 0.03, 0.66 if picture.has_legend else 0.94, 0.83))
+def _draw_picture(picture: MapPicture, path: Path) -> None:
+    colouring, count = picture.colourings[0], len(picture.points)
+    beside = bool(colouring.title) or picture.new > 0
+    figure = matplotlib_figure()(figsize=(10.4 if beside else 8.2, 7.2), dpi=160, facecolor=PAPER)
+    axes = figure.add_axes((0.02, 0.02, 0.74 if beside else 0.96, 0.86))
     axes.set_axis_off()
     axes.set_aspect("equal", adjustable="datalim")
-    size = float(np.clip(30_000 / len(picture.points), 5, 60))
-    order = np.random.default_rng(0).permutation(len(picture.points))  # no class lies on top of the others
-    present, arrived = order[~picture.new[order]], order[picture.new[order]]
-    style = {"rasterized": len(picture.points) > 20_000}
-    axes.scatter(*picture.points[present].T, s=size, c=picture.colours[present], alpha=0.8, linewidths=0, **style)
+    size = float(np.clip(30_000 / count, 1.6, 60))
+    shades, fitted = colouring.hexes(), count - picture.new
+    dense = {"rasterized": count > 20_000}
+    axes.scatter(*picture.points[:fitted].T, s=size, c=shades[:fitted], alpha=0.75, linewidths=0, **dense)
     ring = {"edgecolors": INK, "linewidths": 0.6}
-    axes.scatter(*picture.points[arrived].T, s=1.3 * size, c=picture.colours[arrived], **ring, **style)
-    _add_words(figure, picture)
+    axes.scatter(*picture.points[fitted:].T, s=max(1.3 * size, 9), c=shades[fitted:], **ring, **dense)
+    height = 0.905 if picture.title else 0.945
+    words = [
+        figure.text(0.035, 0.945, picture.title, fontsize=17, fontweight="bold", color=INK),
+        figure.text(0.035, height, picture.subtitle, fontsize=10.5, color=SOFT_INK),
+    ]
+    words += _add_legend(figure, picture) if beside else []
+    for word in words:
+        word.set_parse_math(False)  # a label may hold a dollar sign
+    _name_regions(figure, axes, picture.regions)
     no_date = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
     figure.savefig(path, metadata=no_date)
 
 
-def _add_words(figure: Any, picture: _Map) -> None:
+def legend_entries(picture: MapPicture) -> list[tuple[str, str]]:
+    """Names and colours of a legend: the classes with a colour of their own, the others together."""
+    colouring = picture.colourings[0]
+    own, rest = len(colouring.light), len(colouring.classes) - len(colouring.light)
+    entries = [] if colouring.kind == "number" else list(zip(colouring.classes[:own], colouring.light, strict=True))
+    entries += [(f"other ({rest} classes)", OTHER)] if rest > 0 and colouring.kind == "class" else []
+    if colouring.title and (colouring.codes == NO_COLOUR).any():
+        entries.append((f"no {colouring.title}", NO_LABEL))
+    return entries
+
+
+def _add_legend(figure: Any, picture: MapPicture) -> list[Any]:
     from matplotlib.lines import Line2D
 
-    texts = [
-        figure.text(0.045, 0.925, picture.title, fontsize=17, fontweight="bold", color=INK),
-        figure.text(0.045, 0.885 if picture.title else 0.925, picture.subtitle, fontsize=10.5, color=SOFT_INK),
-    ]
-    if picture.has_legend:
-        entries = list(zip(picture.classes, picture.class_colours, strict=True))
-        entries += [("no label", NO_LABEL)] if "" in picture.names else []
-        dots = [Line2D([], [], ls="", marker="o", ms=8, mfc=colour, mec="none") for _, colour in entries]
-        names = [_short(name) for name, _ in entries]
-        if picture.new.any():
-            dots.append(Line2D([], [], ls="", marker="o", ms=8, mfc="none", mec=INK, mew=1.2))
-            names.append("new node")
-        legend = figure.legend(
-            dots, names, loc="center left", bbox_to_anchor=(0.70, 0.45), frameon=False, fontsize=10.5,
-            labelcolor=INK, handletextpad=0.3, labelspacing=0.75,
+    colouring, entries = picture.colourings[0], legend_entries(picture)
+    if colouring.kind == "number":
+        _add_scale(figure, colouring)
+    dots = [Line2D([], [], ls="", marker="o", ms=8, mfc=colour, mec="none") for _, colour in entries]
+    if picture.new:
+        dots.append(Line2D([], [], ls="", marker="o", ms=8, mfc="none", mec=INK, mew=1.2))
+    names = [_short(name) for name, _ in entries] + (["new node"] if picture.new else [])
+    place = (0.77, 0.16 if colouring.kind == "number" else 0.45)
+    legend = figure.legend(
+        dots, names, loc="center left", bbox_to_anchor=place, frameon=False, fontsize=10,
+        labelcolor=INK, handletextpad=0.3, labelspacing=0.65 if len(names) < 15 else 0.4,
+    )  # fmt: skip
+    return list(legend.get_texts())
+
+
+def _add_scale(figure: Any, colouring: Colouring) -> None:
+    axes = figure.add_axes((0.79, 0.3, 0.018, 0.4))
+    shades = import_extra("matplotlib.colors", "plot", "a picture", "matplotlib").to_rgba_array(colouring.light)
+    axes.imshow(shades[:, None], aspect="auto", origin="lower", extent=(0, 1, colouring.low, colouring.high))
+    axes.set_xticks([])
+    axes.yaxis.tick_right()
+    axes.tick_params(colors=INK, labelsize=9, length=0)
+    axes.set_title(_short(colouring.title), fontsize=10, color=INK, loc="left")
+    axes.spines[:].set_visible(False)
+
+
+def _name_regions(figure: Any, axes: Any, regions: list[Region]) -> None:
+    """Write names where they do not overlap: the broad ones, then as many finer ones as there is room for."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.patheffects import withStroke
+
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    frame, taken, halo = axes.get_window_extent(renderer), [], [withStroke(linewidth=2.4, foreground=PAPER)]
+    for region in regions:
+        word = axes.text(
+            region.x, region.y, region.name, fontsize=_REGION_SIZES[region.level], color=INK, ha="center", va="center",
+            fontweight="bold" if region.level == 0 else "normal", path_effects=halo,
         )  # fmt: skip
-        texts += legend.get_texts()
-    for text in texts:
-        text.set_parse_math(False)  # a label may hold a dollar sign
+        word.set_parse_math(False)
+        box = word.get_window_extent(renderer).expanded(1.04, 1.25)
+        inside = box.x0 >= frame.x0 and box.x1 <= frame.x1 and box.y0 >= frame.y0 and box.y1 <= frame.y1
+        if inside and not any(box.overlaps(other) for other in taken):
+            taken.append(box)
+        else:
+            word.remove()
 
 
 def _short(name: str) -> str:
     shown = name if len(name) <= 24 else name[:23] + "…"
     return f" {shown}" if shown.startswith("_") else shown  # matplotlib hides names that start with "_"
-
-
-def _draw_page(picture: _Map, path: Path) -> None:
-    figure = _plotly().Figure()
-    names = np.array(picture.names, dtype=object)
-    named: set[str] = set()  # a class has one entry in the legend, for its new nodes as well
-    for group in [*picture.classes, ""] if picture.has_legend else [None]:
-        for new in (False, True):
-            chosen = (picture.new == new) & (True if group is None else names == group)
-            if chosen.any():
-                name = "nodes" if group is None else group or "no label"
-                legend = picture.has_legend and name not in named
-                figure.add_trace(_trace(picture, np.flatnonzero(chosen), name, new, legend))
-                named.add(name)
-    figure.update_layout(
-        title={"text": f"<b>{html.escape(picture.title)}</b><br><sup>{picture.subtitle}</sup>", "x": 0.02},
-        template="plotly_white",
-        xaxis={"visible": False},
-        yaxis={"visible": False, "scaleanchor": "x"},
-        legend={"itemsizing": "constant"},
-        font={"color": INK},
-        margin={"l": 20, "r": 20, "t": 80, "b": 20},
-    )
-    figure.write_html(path, include_plotlyjs=True, full_html=True, div_id="map", default_height="100vh")
-
-
-def _trace(picture: _Map, rows: npt.NDArray[np.intp], name: str, new: bool, legend: bool) -> Any:
-    """The points of one class that are new, or those that are not."""
-    count = len(picture.points)
-    kind = _plotly().Scattergl if count > 5_000 else _plotly().Scatter
-    size = float(np.clip(115 / np.sqrt(count), 4, 11))
-    state = ["new node"] if new else []
-    hover = [
-        (html.escape(picture.ids[row]), " · ".join(filter(None, [html.escape(picture.names[row]), *state])))
-        for row in rows
-    ]
-    return kind(
-        x=picture.points[rows, 0].astype(np.float32),
-        y=picture.points[rows, 1].astype(np.float32),
-        mode="markers",
-        name=html.escape(name),
-        legendgroup=name,
-        showlegend=legend,
-        marker={
-            "size": size * (1.25 if new else 1),
-            "color": picture.colours[rows].tolist(),
-            "opacity": 1 if new else 0.8,
-            "line": {"width": 1.2 if new else 0, "color": INK},
-        },
-        customdata=hover,
-        hovertemplate="<b>%{customdata[0]}</b><br>%{customdata[1]}<extra></extra>",
-    )

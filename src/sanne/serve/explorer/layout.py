@@ -10,21 +10,15 @@ import numpy as np
 import numpy.typing as npt
 import threadpoolctl  # type: ignore[import-untyped]
 
-from sanne.draw.reduce import tsne_points
-from sanne.evaluate.clustering import find_communities
+from sanne.draw.reduce import between, tsne_points
 from sanne.seeds import numpy_stream
-from sanne.vectors.search import best_rows
 
 Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
-Colours = npt.NDArray[np.uint16]
 Progress = Callable[[float], None]
 
 FITTED_AT_MOST = 20_000  # nodes that t-SNE sees
-DRAWN_AT_MOST = 200_000  # nodes on the map
-COMMUNITIES = 8
-_BLOCK = 512  # rows compared with the reference together
-_NEIGHBOURS = 9
+DRAWN_AT_MOST = 1_000_000  # nodes on the map
 _NICE = 5  # the layout has a lower priority than requests
 
 
@@ -33,46 +27,10 @@ def drawn_rows(count: int, seed: int) -> Rows:
     return numpy_stream(seed, "plot").permutation(count)[:DRAWN_AT_MOST].astype(np.int64)
 
 
-def nearest(reference: Floats, rows: Floats, count: int) -> tuple[Rows, Floats]:
-    """For each row the `count` nearest rows of the reference, and their distances, nearest first."""
-    count = min(count, len(reference))
-    squares = (reference**2).sum(axis=1)
-    found = np.empty((len(rows), count), np.int64)
-    distances = np.empty((len(rows), count), np.float32)
-    for first in range(0, len(rows), _BLOCK):
-        block = rows[first : first + _BLOCK]
-        scores = squares - 2 * (block @ reference.T)
-        near = np.array([best_rows(-row, count) for row in scores])
-        square = np.take_along_axis(scores, near, 1) + (block**2).sum(axis=1, keepdims=True)
-        found[first : first + _BLOCK] = near
-        distances[first : first + _BLOCK] = np.sqrt(np.maximum(square, 0))
-    return found, distances
-
-
-def between(reference: Floats, points: Floats, rows: Floats) -> Floats:
-    """Points for rows among those of their nearest neighbours, most of which are close together; the map stays.
-
-    A weighted mean: less the farther a neighbour is, and the farther its point is from the median of the points.
-    """
-    found, distances = nearest(reference, rows, _NEIGHBOURS)
-    near = points[found]  # (rows, neighbours, 2)
-    offsets = np.linalg.norm(near - np.median(near, axis=1, keepdims=True), axis=2)
-    usual_distance, usual_offset = np.median(distances, axis=1), np.median(offsets, axis=1)
-    weights = np.exp(-((distances / np.maximum(usual_distance, 1e-6)[:, None]) ** 2))
-    weights *= np.exp(-((offsets / np.maximum(usual_offset, 1e-6)[:, None]) ** 2))
-    weights /= np.maximum(weights.sum(axis=1, keepdims=True), 1e-12)
-    return np.asarray((weights[:, :, None] * near).sum(axis=1), np.float32)
-
-
-def lay_out(reference: Floats, others: Floats, seed: int, report: Progress) -> tuple[Floats, Colours]:
-    """Points and communities, those of the reference first."""
-    communities = find_communities(reference, min(COMMUNITIES, len(reference)), num_starts=2, seed=seed)
+def lay_out(reference: Floats, others: Floats, seed: int, report: Progress) -> Floats:
+    """Points, those of the reference first."""
     points = np.asarray(tsne_points(reference, seed, report), np.float32)
-    others_in = communities[nearest(reference, others, 1)[0][:, 0]]
-    return (
-        np.concatenate([points, between(reference, points, others)]),
-        np.concatenate([communities, others_in]).astype(np.uint16),
-    )
+    return np.concatenate([points, between(reference, points, others)])
 
 
 def lay_out_apart(server: Connection, seed: int) -> None:

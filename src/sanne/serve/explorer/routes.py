@@ -10,16 +10,18 @@ from fastapi.staticfiles import StaticFiles
 from pydantic import BaseModel, Field
 from starlette.types import Scope
 
+from sanne.draw.colours import NO_COLOUR
+from sanne.draw.page import FILES
 from sanne.errors import FieldError
+from sanne.evaluate.splits import has_label
 from sanne.graph.graph import Graph
 from sanne.serve.engine.engine import Engine
-from sanne.serve.explorer.map import NO_COLOUR, NodeMap
+from sanne.serve.explorer.map import COMMUNITY, NodeMap
 from sanne.serve.explorer.search import NodeSearch
 from sanne.serve.http.app import Route, add_routes, json_response
 from sanne.serve.http.schemas import Number, Strict
 from sanne.serve.http.work import to_json
 
-FILES = Path(__file__).parent / "page"
 _HEADERS = {
     # Nothing from another host, nothing inline, not inside a frame.
     "content-security-policy": (
@@ -33,7 +35,30 @@ _HEADERS = {
 _PLACED_AT_ONCE = 200  # new nodes; the page asks again for more
 _CACHED = {"cache-control": "private, max-age=31536000, immutable"}
 _NOT_CACHED = {"cache-control": "no-store"}
+PREDICTED = "predicted label"
 _BINARY = "application/octet-stream"
+
+
+class MapColouring(BaseModel):
+    """One way to colour the points: by classes, the largest first, or by numbers from `low` to `high` in 64 steps."""
+
+    title: str
+    kind: Literal["class", "number"]
+    classes: list[str]
+    low: float
+    high: float
+    light: list[str] = Field(description="Colours of the first classes, or of the steps; other classes share a grey.")
+    dark: list[str]
+
+
+class MapRegion(BaseModel):
+    """A named part of the map; level 0 is the broadest."""
+
+    level: int
+    name: str
+    x: float
+    y: float
+    size: int
 
 
 class MapInfo(BaseModel):
@@ -44,20 +69,22 @@ class MapInfo(BaseModel):
     progress: float | None = Field(description="Of a better map that is being computed, 0 to 1; null if there is none.")
     drawn: int = Field(description="Nodes on the map: all, or a random sample.")
     total: int = Field(description="Nodes that the map represents.")
-    colouring: Literal["label", "community", "none"]
-    classes: list[str] = Field(description="What the colours mean.")
+    colourings: list[MapColouring] = Field(
+        description="What points can be coloured by; /v1/map/colours has the colours."
+    )
     no_colour: int = Field(description="The number that stands for no colour.")
     arrived: int = Field(description="Nodes added since the fit, including those deleted again.")
     deleted: int = Field(description="Nodes deleted; /v1/map/deleted lists them.")
     reads: Literal["text", "features", "links"] = Field(description="What the model reads of a node.")
     feature_width: int | None = Field(description="Numbers in a row of features.")
+    predicts: bool = Field(description="Whether the model has a classifier.")
 
 
 class Arrival(BaseModel):
     id: str | int
     x: float
     y: float
-    colour: int
+    colours: list[int] = Field(description="One for each of the colourings.")
 
 
 class Arrivals(BaseModel):
@@ -81,7 +108,7 @@ class PlaceQuery(Strict):
 class Place(BaseModel):
     x: float
     y: float
-    colour: int
+    colours: list[int] = Field(description="One for each of the colourings.")
 
 
 class Places(BaseModel):
@@ -141,7 +168,21 @@ class Explorer:
         """The map; the first call computes a simple one at once, and starts a better one in the background."""
         if self._map is None:
             vectors = np.load(self._store / "vectors.npy", mmap_mode="r")  # the first ones: the map does not move
-            self._map = NodeMap(self._store, vectors, self._labels)
+            columns: dict[str, Any] = {}
+            if self._labels is not None and self._labels.ndim == 1 and np.any(has_label(self._labels)):
+                columns["label"] = self._labels
+            if self.engine.predicts:
+                classifier = self.engine.classifier
+                names = np.array([str(name) for name in classifier.classes], object)
+                parts = np.array_split(vectors, len(vectors) // 50_000 + 1)
+                columns[PREDICTED] = names[
+                    np.concatenate([classifier.probabilities(part).argmax(axis=1) for part in parts])
+                ]
+            uncertainty = np.load(self._store / "uncertainty.npy", mmap_mode="r")
+            if np.isfinite(uncertainty).any():
+                columns["uncertainty"] = uncertainty
+            texts, ids = self._graph.texts, self._graph.node_ids
+            self._map = NodeMap(self._store, vectors, columns, texts=texts, ids=ids)
             self._map.start()
         return self._map
 
@@ -157,6 +198,8 @@ class Explorer:
             Route("GET", "/v1/map", self.info, MapInfo),
             Route("GET", "/v1/map/ids", self.ids, list[str | int]),
             Route("GET", "/v1/map/points", self.points, {_BINARY: {}}),
+            Route("GET", "/v1/map/colours", self.colours, {_BINARY: {}}),
+            Route("GET", "/v1/map/regions", self.regions, list[MapRegion]),
             Route("GET", "/v1/map/arrivals", self.arrivals, Arrivals),
             Route("GET", "/v1/map/deleted", self.deleted, list[str | int]),
             Route("POST", "/v1/map/place", self.place, Places),
@@ -172,13 +215,13 @@ class Explorer:
             "progress": self.map.progress,
             "drawn": len(layout.rows),
             "total": self.map.total,
-            "colouring": layout.colouring,
-            "classes": layout.classes,
+            "colourings": [colouring.described() for colouring in self.map.colourings],
             "no_colour": NO_COLOUR,
             "arrived": counts["arrived"],
             "deleted": counts["deleted"],
             "reads": self.engine.reads,
             "feature_width": self.engine.feature_width,
+            "predicts": self.engine.predicts,
         }
         return json_response(to_json(about), _NOT_CACHED)
 
@@ -188,11 +231,22 @@ class Explorer:
         return json_response(to_json(ids), _NOT_CACHED)
 
     def points(self, version: str = "") -> Response:
-        """x and y of all points as 32-bit floats, then all colours as 16-bit integers, in little-endian order."""
+        """x and y of all points as 32-bit floats in little-endian order."""
         layout = self.map.layout
-        body = layout.points.astype("<f4").tobytes() + layout.colours.astype("<u2").tobytes()
         headers = {"x-map-version": layout.version, **(_CACHED if version == layout.version else _NOT_CACHED)}
-        return Response(body, media_type=_BINARY, headers=headers)
+        return Response(layout.points.astype("<f4").tobytes(), media_type=_BINARY, headers=headers)
+
+    def colours(self, by: str) -> Response:
+        """The colours of all points as 16-bit integers in little-endian order, by the title of a colouring."""
+        for colouring in self.map.colourings:
+            if colouring.title == by:
+                return Response(colouring.codes.astype("<u2").tobytes(), media_type=_BINARY, headers=_NOT_CACHED)
+        known = ", ".join(repr(colouring.title) for colouring in self.map.colourings)
+        raise FieldError("by", f"no colouring is called {by!r}; there are {known}")
+
+    def regions(self) -> Response:
+        """The names of regions, broad ones first, large ones before small ones."""
+        return json_response(to_json([vars(region) for region in self.map.layout.regions]), _NOT_CACHED)
 
     def arrivals(self, after: Annotated[int, Query(ge=0, lt=2**31)] = 0) -> Response:
         """Nodes that were added, with their points."""
@@ -223,6 +277,16 @@ class Explorer:
         return json_response(to_json({"nodes": hits, "complete": complete}), _NOT_CACHED)
 
     def _places(self, vectors: list[Any]) -> list[dict[str, Any]]:
-        points, colours = self.map.place(np.array(vectors, np.float32).reshape(-1, self.engine.dim))
-        rows = zip(points.tolist(), colours.tolist(), strict=True)
-        return [{"x": x, "y": y, "colour": colour} for (x, y), colour in rows]
+        rows = np.array(vectors, np.float32).reshape(-1, self.engine.dim)
+        points, joined = self.map.place(rows)
+        colours = np.full((len(rows), len(self.map.colourings)), NO_COLOUR)  # labels are not guessed
+        for column, colouring in enumerate(self.map.colourings):
+            if colouring.title == COMMUNITY:
+                colours[:, column] = joined
+            elif colouring.title == PREDICTED and len(rows):
+                code_of = {name: code for code, name in enumerate(colouring.classes)}
+                likely = self.engine.classifier.probabilities(rows).argmax(axis=1)
+                names = [str(self.engine.classifier.classes[k]) for k in likely]
+                colours[:, column] = [code_of.get(name, NO_COLOUR) for name in names]
+        found = zip(points.tolist(), colours.tolist(), strict=True)
+        return [{"x": x, "y": y, "colours": row} for (x, y), row in found]

@@ -1,12 +1,34 @@
 // The panel for one node: its facts, its links, and similar nodes.
 
-import { getJson, nodePath, similarPath } from "./api.js";
+import { getJson, nodePath, postJson, similarPath } from "./api.js";
 import { byId, dot, element, number } from "./dom.js";
+import { percent } from "./lists.js";
+import { isOffline } from "./offline.js";
 
 const SIMILAR = 10;
 const FIRST = 12; // neighbours listed before “Show more”
 
+const UNCERTAINTY = "How undecided its vector is, from 0 to 1: the higher, the more often a prediction from it is wrong";
+const NO_LINKS = "It has no links: its vector is made of its own words or features alone.";
+
+// What a classifier says of a node: its labels and the runner-up, with their probabilities.
+export function predictionLine({ labels, runner_up: other }) {
+  const likely = ({ label, probability }) => [element("b", {}, label), ` ${percent(probability)}`];
+  const parts = labels.flatMap((one, place) => [place ? ", " : "", ...likely(one)]);
+  return element("p", { class: "facts prediction" }, element("span", {}, "predicted ", ...parts),
+    other && element("span", {}, "runner-up ", ...likely(other)));
+}
+
+export function uncertaintyFact(value) {
+  const shown = Number.isFinite(value) ? value.toFixed(3) : "unknown";
+  return element("span", { title: UNCERTAINTY }, "uncertainty ", element("b", {}, shown));
+}
+
+export const linksLine = (count) => (count === 0 ? element("p", { class: "facts alone" }, NO_LINKS) : "");
+
 export class Details {
+  predicts = false; // whether the server has a classifier
+
   constructor(nodes, lists, { close, add }) {
     this.nodes = nodes;
     this.lists = lists;
@@ -20,10 +42,13 @@ export class Details {
     const panel = byId("panel");
     panel.replaceChildren(this._head(String(id)), element("p", { class: "empty" }, "Loading…"));
     try {
-      const [node, like] = await Promise.all([getJson(nodePath(id)), getJson(similarPath(id, SIMILAR))]);
+      const [node, like, said] = await Promise.all([
+        getJson(nodePath(id)), isOffline ? { similar: [] } : getJson(similarPath(id, SIMILAR)),
+        this.predicts ? postJson("v1/predict", { ids: [id] }) : null,
+      ]);
       if (this.current !== id) return null;
-      panel.replaceChildren(this._head(String(node.id)), ...this._parts(node, like.similar));
-      return { node, neighbours: node.neighbours.map((entry) => entry.id), similar: like.similar.map((entry) => entry.id) };
+      panel.replaceChildren(this._head(String(node.id)), ...this._parts(node, like.similar, said?.nodes[0]));
+      return { node, neighbours: node.neighbours?.map((entry) => entry.id), similar: like.similar.map((entry) => entry.id) };
     } catch (error) {
       if (this.current !== id) return null;
       const retry = element("button", { type: "button", class: "button" }, "Try again");
@@ -44,7 +69,7 @@ export class Details {
     return element("div", { class: "panel-head" }, element("h2", {}, title), button);
   }
 
-  _parts(node, similar) {
+  _parts(node, similar, prediction) {
     const row = this.nodes.row(node.id);
     const label = this.nodes.className(row) ?? node.label;
     const facts = element("p", { class: "facts" });
@@ -52,21 +77,20 @@ export class Details {
       facts.append(element("span", { class: "kind" }, dot(this.lists.colour(node.id)), label));
     }
     if (node.added) facts.append(element("span", {}, "added after the fit"));
-    if (Number.isFinite(node.uncertainty)) {
-      const title = "How undecided its vector is, from 0 to 1: the higher, the more often a prediction from it is wrong";
-      facts.append(element("span", { title }, "uncertainty ", element("b", {}, node.uncertainty.toFixed(3))));
-    }
+    if (!isOffline) facts.append(uncertaintyFact(node.uncertainty));
     if (node.stale) facts.append(element("span", {}, "its vector is out of date: something changed nearby"));
     const add = element("button", { type: "button", class: "button" }, "Add a node linked to it");
     add.addEventListener("click", () => this.add(node.id));
     return [
       facts,
+      prediction ? predictionLine(prediction.prediction ?? prediction) : "",
+      linksLine(node.degree),
       node.text ? element("p", { class: "body" }, node.text) : "",
-      element("div", { class: "actions" }, add),
-      element("h3", {}, "Linked", element("span", { class: "soft" }, number(node.degree))),
-      ...this._neighbours(node),
-      element("h3", {}, "Similar", element("span", { class: "soft" }, "cosine")),
-      this.lists.list(similar.map(({ id, similarity }) => ({ id, amount: similarity.toFixed(3) })), "No other nodes."),
+      isOffline ? "" : element("div", { class: "actions" }, add),
+      ...(node.neighbours ? [element("h3", {}, "Linked", element("span", { class: "soft" }, number(node.degree))),
+        ...this._neighbours(node)] : []),
+      ...(isOffline ? [] : [element("h3", {}, "Similar", element("span", { class: "soft" }, "cosine")),
+      this.lists.list(similar.map(({ id, similarity }) => ({ id, amount: similarity.toFixed(3) })), "No other nodes.")]),
     ];
   }
 

@@ -18,30 +18,46 @@ export class Nodes {
     this.classes = [];
     this.noColour = 65535;
     this.count = 0;
-    this.own = 0; // without new nodes
+    this.own = 0; // without those that arrived since the page was opened
+    this.old = 0; // without new nodes, which come last
     this.hidden = new Set(); // colours hidden in the legend
     this.stand = null; // highlighted rows, or null for none
+    this.arrived = new Map(); // row -> its colour in each colouring
+    this.colouring = null;
+    this.at = 0; // which of the colourings it is
     this.gone = new Set(); // ids, as text, of nodes that were deleted
   }
 
-  setIds(ids) {
+  setIds(ids, fresh = 0) {
+    this.old = ids.length - fresh;
     this.ids = ids;
     this.rows = new Map(ids.map((id, row) => [String(id), row]));
     this.own = ids.length;
   }
 
-  // Points and colours of a map; new nodes are left out until they are placed on it.
-  setPoints(points, colours) {
+  // Points of a map; new nodes are left out until they are placed on it.
+  setPoints(points) {
     const moved = this.before.length && points.length <= this.points.length ? this.points.slice(0, points.length) : points;
     for (let row = this.own; row < this.count; row += 1) this.rows.delete(String(this.ids[row]));
     this.ids.length = this.own;
     this.count = this.own;
     this.points = points;
     this.before = moved;
-    this.colours = colours;
+    this.colours = new Uint16Array(this.count).fill(this.noColour);
     this.flags = new Uint8Array(this.count);
     this.mark();
     return moved !== points;
+  }
+
+  // Other colours for the same points; those that arrived since the page was opened keep theirs of this colouring.
+  setColouring(colouring, at, colours) {
+    this.colouring = colouring;
+    this.at = at;
+    this.classes = colouring.classes;
+    this.hidden.clear();
+    this.colours = grown(colours, Uint16Array, this.count);
+    for (let row = this.own; row < this.count; row += 1) this.colours[row] = this.arrived.get(row)?.[at] ?? this.noColour;
+    this.mark();
   }
 
   settle() {
@@ -66,7 +82,8 @@ export class Nodes {
       const row = this.rows.get(String(node.id));
       this.points[2 * row] = node.x;
       this.points[2 * row + 1] = node.y;
-      this.colours[row] = node.colour;
+      if (row >= this.own) this.arrived.set(row, node.colours);
+      if (row >= this.own) this.colours[row] = node.colours[this.at] ?? this.noColour;
     }
     this.settle();
     this.mark();
@@ -84,11 +101,14 @@ export class Nodes {
   }
 
   isNew(row) {
-    return row >= this.own;
+    return row >= this.old;
   }
 
   className(row) {
-    return row === undefined ? undefined : this.classes[this.colours[row]];
+    const colour = row === undefined ? this.noColour : this.colours[row];
+    if (this.colouring?.kind !== "number" || colour === this.noColour) return this.classes[colour];
+    const { low, high, light } = this.colouring;
+    return `about ${Number((low + ((colour + 0.5) / light.length) * (high - low)).toPrecision(2))}`;
   }
 
   x(row) {

@@ -9,13 +9,15 @@ import { Legend } from "./legend.js";
 import { Lists } from "./lists.js";
 import { Marks } from "./marks.js";
 import { Nodes } from "./nodes.js";
-import { onSchemeChange } from "./palette.js";
+import { isOffline } from "./offline.js";
+import { onSchemeChange, setColouring } from "./palette.js";
 import { Scatter } from "./scatter.js";
 import { View } from "./view.js";
 
 const LOOK_AGAIN = 2500; // milliseconds between checks for new nodes and for a better map
 const MORPH = 1200; // milliseconds from one map to the next
 const REACH = 48; // CSS pixels around the centre, where Enter looks for a node
+const READ = 150; // milliseconds that the mouse rests on a node before its text is shown
 const MANY = 5000; // points, above which a slow machine draws only a part of them while the map moves
 const SLOW = 45; // milliseconds a frame, above which fewer points are drawn while the map moves
 
@@ -25,7 +27,7 @@ const marks = new Marks(byId("marks"), nodes, view);
 const lists = new Lists(nodes, { open: (id) => open(id), point: (row) => { marks.pointed = row; redraw(); } });
 const details = new Details(nodes, lists, { close: closePanel, add: (id) => openForm(id) });
 const form = new AddForm(nodes, lists, { close: closePanel, changed: linksChanged, placed });
-const legend = new Legend(nodes, () => { nodes.mark(); scatter?.setFlags(nodes); redraw(); });
+const legend = new Legend(nodes, () => { nodes.mark(); scatter?.setFlags(nodes); redraw(); }, (place) => recolour(place));
 let scatter = null;
 let info = null;
 let arrived = 0; // new nodes received so far
@@ -106,11 +108,12 @@ function notice(text, { progress = null, busy = false, large = false, retry = nu
 
 function tell() {
   if (!info) return;
-  const came = nodes.count - nodes.own;
+  const came = nodes.count - nodes.old;
   const parts = [info.drawn < info.total ? `${number(info.drawn)} of ${number(info.total)} nodes` : `${number(info.total)} nodes`];
   if (came) parts.push(`${number(came)} new`);
   if (info.deleted) parts.push(`${number(info.deleted)} deleted`);
   byId("facts").textContent = parts.join(" · ");
+  if (info.title) document.querySelector(".brand h1").textContent = info.title;
   if (!scatter) notice("This browser cannot draw the map (it has no WebGL 2). Search and details work without it.", { large: true });
   else if (info.progress !== null) notice("Computing the map. Until then, this is a simple one.", { progress: info.progress });
   else if (info.total === 0) notice("There are no nodes yet.", { large: true });
@@ -121,16 +124,20 @@ async function start() {
   notice("Loading the map…", { busy: true, large: true });
   try {
     info = await getJson("v1/map");
-    nodes.setIds(await getJson("v1/map/ids"));
+    nodes.setIds(await getJson("v1/map/ids"), info.new ?? 0);
+    nodes.noColour = info.no_colour;
+    legend.offer(info.colourings);
     await loadPoints();
   } catch (error) {
     notice(error.message, { large: true, retry: start });
     return;
   }
+  details.predicts = info.predicts;
   tell();
+  openFromAddress();
+  if (isOffline) return;
   await follow();
   await forget();
-  openFromAddress();
   setTimeout(lookAgain, LOOK_AGAIN);
 }
 
@@ -138,16 +145,25 @@ async function start() {
 async function loadPoints() {
   const { bytes, version } = await getBytes(`v1/map/points?version=${encodeURIComponent(info.version)}`);
   if (version !== info.version) info = await getJson("v1/map");
-  const count = nodes.own;
-  nodes.classes = info.classes;
-  nodes.noColour = info.no_colour;
   const first = nodes.before.length === 0;
-  const moves = nodes.setPoints(new Float32Array(bytes, 0, 2 * count), new Uint16Array(bytes, 8 * count, count));
+  const moves = nodes.setPoints(new Float32Array(bytes));
+  marks.regions = await getJson("v1/map/regions");
   arrived = 0;
-  scatter?.setNodes(nodes);
-  legend.show(info.colouring);
+  await recolour(nodes.at);
   if (moves && !calm()) morph();
   showAll(!first);
+}
+
+// Colour the points by another of the colourings.
+async function recolour(place) {
+  const colouring = info.colourings[place];
+  const { bytes } = await getBytes(`v1/map/colours?by=${encodeURIComponent(colouring.title)}`);
+  setColouring(colouring);
+  nodes.setColouring(colouring, place, new Uint16Array(bytes));
+  scatter?.setPalette();
+  scatter?.setNodes(nodes);
+  legend.show();
+  redraw();
 }
 
 function showAll(glide = true) {
@@ -176,7 +192,7 @@ async function follow(pulse = false) {
     const rows = nodes.add(answer.nodes);
     if (pulse) marks.pulse(calm() ? [] : rows);
     scatter?.setNodes(nodes);
-    legend.show(info.colouring);
+    legend.show();
     tell();
     redraw();
   }
@@ -188,7 +204,7 @@ async function forget() {
   nodes.setGone(await getJson("v1/map/deleted"));
   deleted = info.deleted;
   scatter?.setFlags(nodes);
-  legend.show(info.colouring);
+  legend.show();
   redraw();
 }
 
@@ -250,12 +266,12 @@ async function open(id, { remember = true, travel = true } = {}) {
   byId("panel").focus({ preventScroll: true });
   const found = await details.show(id);
   if (!found || nodes.row(found.node.id) !== (row >= 0 ? row : undefined)) return;
-  marks.links = rowsOf(found.neighbours);
+  marks.links = rowsOf(found.neighbours ?? []);
   marks.similar = rowsOf(found.similar);
   const rows = [...(row >= 0 ? [row] : []), ...marks.links, ...marks.similar];
   stand(rows);
   if (travel && rows.length) view.fit(nodes.bounds(rows), { closest: 4 });
-  say(`${id}: ${found.node.degree} links, ${found.similar.length} similar nodes`);
+  say(`${id}: ${found.node.degree ?? "unknown"} links, ${found.similar.length} similar nodes`);
 }
 
 details.onRetry = (id) => open(id, { remember: false });
@@ -265,7 +281,7 @@ function openForm(link) {
   details.forget();
   Object.assign(marks, { selected: -1, links: [], similar: [], pointed: -1, preview: null });
   stand(null);
-  form.show(info ?? { reads: "links", feature_width: null }, link);
+  form.show(info ?? { reads: "links", feature_width: null, predicts: false }, link);
 }
 
 function linksChanged(ids) {
@@ -301,10 +317,32 @@ function tip(place) {
   box.hidden = row < 0;
   if (row < 0) return;
   const label = nodes.className(row);
-  box.replaceChildren(String(nodes.ids[row]), ...(label ? [element("span", {}, ` · ${label}`)] : []));
+  const text = element("p", { hidden: true });
+  box.replaceChildren(element("b", {}, nodes.ids[row]), ...(label ? [element("span", {}, ` · ${label}`)] : []), text);
+  textOf(row, text, () => put(box, place));
+  put(box, place);
+}
+
+let reading = 0;
+
+// The text of the node under the mouse, once the mouse rests.
+function textOf(row, place, done) {
+  clearTimeout(reading);
+  reading = setTimeout(async () => {
+    const query = new URLSearchParams({ q: nodes.ids[row], limit: 1 });
+    const { nodes: found } = await getJson(`v1/search?${query}`).catch(() => ({ nodes: [] }));
+    const hit = found.find(({ id }) => String(id) === String(nodes.ids[row]));
+    place.textContent = hit?.snippet ?? "";
+    place.hidden = !hit?.snippet;
+    if (place.isConnected) done();
+  }, READ);
+}
+
+function put(box, place) {
   const left = place[0] + 14 + box.offsetWidth > view.width ? place[0] - 14 - box.offsetWidth : place[0] + 14;
   box.style.left = `${Math.max(4, left)}px`;
-  box.style.top = `${Math.max(4, place[1] - 30)}px`;
+  const below = place[1] + 18 + box.offsetHeight > view.height;
+  box.style.top = `${Math.max(4, below ? place[1] - box.offsetHeight - 10 : place[1] + 12)}px`;
 }
 
 function choose(row) {
@@ -334,9 +372,10 @@ addEventListener("keydown", (event) => {
 });
 onSchemeChange(() => {
   scatter?.setPalette();
-  if (info) legend.show(info.colouring);
+  if (info) legend.show();
   redraw();
 });
+if (isOffline) byId("open-add").hidden = true;
 try {
   scatter = new Scatter(byId("points"));
   scatter.onRestored = redraw;

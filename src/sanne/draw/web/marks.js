@@ -2,6 +2,8 @@
 
 import { HIDDEN } from "./nodes.js";
 
+const SIZES = [15, 13, 12]; // CSS pixels of the names of regions, by level
+const APPEAR = [0, 1.4, 2.8]; // times as large as when everything is visible
 const PULSE = 1400; // milliseconds
 const RINGED_AT_MOST = 4000; // new nodes
 
@@ -17,6 +19,7 @@ export class Marks {
     this.pointed = -1; // a row that a list points at
     this.preview = null; // {x, y, name, parts: [{row, share}], links: [row], kept}
     this.middle = -1; // the row that Enter would open
+    this.regions = []; // {level, name, x, y}, the most important first
     this._pulses = []; // {row, begun}
   }
 
@@ -50,6 +53,7 @@ export class Marks {
     }
     if (this.selected >= 0) this._name(this.selected, true);
     this._drawPulses();
+    this._regions();
     if (view.keyboard && document.activeElement === view.canvas) this._cross();
   }
 
@@ -104,7 +108,7 @@ export class Marks {
 
   _newcomers() {
     const { nodes } = this;
-    const first = Math.max(nodes.own, nodes.count - RINGED_AT_MOST);
+    const first = Math.max(nodes.old, nodes.count - RINGED_AT_MOST);
     const alpha = nodes.stand === null ? 0.9 : 0.3;
     this.context.globalAlpha = alpha;
     for (let row = first; row < nodes.count; row += 1) this._ring(row, 1, this.colours.ink, 1.1);
@@ -146,6 +150,34 @@ export class Marks {
 
   _name(row, strong = false) {
     if (this._seen(row)) this._text(String(this.nodes.ids[row]), this._at(row), this.size * 0.65 + 9, strong);
+  }
+
+  // Names of regions, where they do not overlap; zooming in shows finer ones.
+  _regions() {
+    const { context, view } = this;
+    const zoom = view.scale / view.fitted;
+    const taken = [];
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    context.lineJoin = "round";
+    for (const { level, name, x, y } of this.regions) {
+      if (zoom < APPEAR[level]) continue;
+      const [left, top] = view.toScreen(x, y);
+      context.font = `${level ? 500 : 700} ${SIZES[level] - (view.width < 500 ? 1.5 : 0)}px system-ui, sans-serif`;
+      const [wide, high] = [context.measureText(name).width / 2 + 5, SIZES[level] / 2 + 4];
+      const box = [left - wide, top - high, left + wide, top + high];
+      if (box[0] < 0 || box[1] < 0 || box[2] > view.width || box[3] > view.height) continue;
+      if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
+      taken.push(box);
+      context.globalAlpha = this.nodes.stand === null ? 1 : 0.5;
+      context.lineWidth = 4;
+      context.strokeStyle = this.colours.paper;
+      context.fillStyle = this.colours.ink;
+      context.strokeText(name, left, top);
+      context.fillText(name, left, top);
+      context.globalAlpha = 1;
+    }
+    this.named = taken.length;
   }
 
   _text(text, [x, y], away, strong, align = null) {

@@ -1,6 +1,7 @@
 // Requests to this server, and to no other. Asks for a token if the server requires one.
 
 import { byId } from "./dom.js";
+import { answer, isOffline } from "./offline.js";
 
 const KEPT = "sanne-token"; // in the session storage of this tab
 
@@ -14,7 +15,7 @@ export class Failure extends Error {
 }
 
 export async function getJson(path, options = {}) {
-  return (await request(path, options)).json();
+  return isOffline ? answer(path) : (await request(path, options)).json();
 }
 
 export async function postJson(path, body) {
@@ -24,6 +25,7 @@ export async function postJson(path, body) {
 
 // The bytes of an answer, and the version in its headers.
 export async function getBytes(path) {
+  if (isOffline) return { bytes: await answer(path), version: "" };
   const response = await request(path);
   return { bytes: await response.arrayBuffer(), version: response.headers.get("x-map-version") };
 }

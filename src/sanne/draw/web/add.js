@@ -1,6 +1,7 @@
 // The form for a new node: described by text or features and links, previewed or kept, and explained.
 
 import { Failure, postJson } from "./api.js";
+import { linksLine, predictionLine, uncertaintyFact } from "./details.js";
 import { byId, element, say } from "./dom.js";
 import { featureHelp, parseFeatures } from "./features.js";
 import { Finder } from "./finder.js";
@@ -131,10 +132,10 @@ export class AddForm {
     for (const button of buttons) button.disabled = true;
     try {
       const node = this._node();
-      const query = { nodes: [node], explain: LISTED, similar: LISTED };
+      const query = { nodes: [node], explain: LISTED, similar: LISTED, predict: this.info.predicts };
       const { nodes: [answer] } = await postJson(keep ? "v1/nodes" : "v1/embed", query);
       const { nodes: [place] } = await postJson("v1/map/place", { nodes: [{ vector: answer.vector }] });
-      this._explain(answer, keep);
+      this._explain(answer, keep, node.links.length);
       this.placed(answer, place, keep);
       if (keep) this._begin();
     } catch (error) {
@@ -161,8 +162,7 @@ export class AddForm {
     this.fault.scrollIntoView({ block: "nearest" });
   }
 
-  _explain(answer, kept) {
-    const uncertainty = Number.isFinite(answer.uncertainty) ? answer.uncertainty.toFixed(3) : "unknown";
+  _explain(answer, kept, links) {
     const shares = (answer.explanation ?? []).map(({ id, share }) => ({
       id, share, amount: percent(share), name: String(id) === String(answer.id) ? `${id} (itself)` : id,
     }));
@@ -170,7 +170,9 @@ export class AddForm {
     const verdict = kept ? `${answer.id} was added. It can be found, linked to and walked through.` : `Preview of ${answer.id}. It has not been added yet.`;
     this.answer.replaceChildren(
       element("p", { class: "verdict" }, verdict),
-      element("p", { class: "facts" }, element("span", {}, "uncertainty ", element("b", {}, uncertainty))),
+      answer.prediction ? predictionLine(answer.prediction) : "",
+      element("p", { class: "facts" }, uncertaintyFact(answer.uncertainty)),
+      linksLine(links),
       element("h3", {}, "Explanation", element("span", { class: "soft" }, "share of the vector")),
       this.lists.list(shares, "No explanation."),
       element("h3", {}, "Similar", element("span", { class: "soft" }, "cosine")),

@@ -1,0 +1,130 @@
+"""What the points of a map are coloured by: classes, the largest with colours of their own, or numbers on a scale."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from sanne.evaluate.splits import has_label
+from sanne.vectors.normalise import unit
+
+Codes = npt.NDArray[np.uint16]
+
+# Each pair is one hue, on light and on dark paper; told apart, as far as so many can be, with any colour vision.
+_PAIRS = (
+    ("#0072B2", "#4C9BE8"), ("#E69F00", "#FFB227"), ("#009E73", "#2BC48A"), ("#CC79A7", "#F29CD0"),
+    ("#56B4E9", "#9AD8FF"), ("#D55E00", "#FF7A2E"), ("#B5A400", "#E8DC6A"), ("#332288", "#8F7BEA"),
+    ("#AA4466", "#E8718F"), ("#7A5C3E", "#C19A6B"), ("#88B04B", "#B6DD6C"), ("#117A8B", "#3FB8C8"),
+    ("#8E63CE", "#C49BFF"), ("#E23B4E", "#FF6B78"), ("#1B5E20", "#5FA85F"), ("#E7A39A", "#FFD0C8"),
+    ("#00BFAE", "#6FF0E0"), ("#5B1A75", "#A56CE0"),
+)  # fmt: skip
+PALETTE = tuple(light for light, _ in _PAIRS)
+OTHER, OTHER_DARK = "#A9ADB4", "#6A707A"  # classes without a colour of their own
+PLAIN, NO_LABEL, INK, SOFT_INK, PAPER = PALETTE[0], "#C9CDD2", "#1F2430", "#5A6270", "#FFFFFF"
+NO_COLOUR = 2**16 - 1
+STEPS = 64  # colours on the scale of numbers
+CLASSES_AT_MOST = 200  # in a legend; rarer ones have no colour
+_STOPS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))  # viridis
+_FEW = 20  # integers with more different values than this are a scale, not classes
+
+
+@dataclass(frozen=True, eq=False)
+class Colouring:
+    """One way to colour the points. `codes` are indices into `classes`, or steps on a scale from `low` to `high`."""
+
+    title: str
+    kind: Literal["class", "number"]
+    codes: Codes  # (points,); NO_COLOUR for none
+    classes: tuple[str, ...] = ()  # the largest first
+    low: float = 0.0
+    high: float = 0.0
+    light: tuple[str, ...] = ()  # a colour for each class, as far as there are enough, or for each step
+    dark: tuple[str, ...] = ()
+
+    def hexes(self) -> npt.NDArray[Any]:
+        """The colour of every point on light paper."""
+        grey = NO_LABEL if self.classes or self.kind == "number" else PLAIN
+        table = [*self.light, *[OTHER] * (len(self.classes) - len(self.light)), grey]
+        return np.array(table)[np.minimum(self.codes, len(table) - 1)]
+
+    def described(self) -> dict[str, Any]:
+        """All but the codes, ready for JSON."""
+        names = ("title", "kind", "classes", "low", "high", "light", "dark")
+        return {name: getattr(self, name) for name in names}
+
+
+def colour_by(title: str, values: Any, vectors: npt.NDArray[Any] | None = None) -> Colouring:
+    """Numbers with many values as a scale, all else as classes; None, NaN, "" and -1 have no colour.
+
+    With `vectors`, classes whose vectors are alike get colours that are not.
+    """
+    column = np.asarray(values)
+    numbers = _numbers(column)
+    if numbers is not None:
+        return _scale(title, numbers)
+    given = np.asarray(has_label(column.tolist()), bool)
+    names = np.array([str(value) for value in column[given].tolist()], object)
+    ranked = sorted(Counter(names).items(), key=lambda pair: (-pair[1], _sort_key(pair[0])))[:CLASSES_AT_MOST]
+    classes = tuple(name for name, _ in ranked)
+    code_of = {name: code for code, name in enumerate(classes)}
+    codes = np.full(len(column), NO_COLOUR, np.uint16)
+    codes[given] = [code_of.get(name, NO_COLOUR) for name in names]
+    order = _spread(codes, min(len(classes), len(PALETTE)), vectors)
+    light, dark = (tuple(_PAIRS[k][side] for k in order) for side in (0, 1))
+    return Colouring(title, "class", codes, classes, light=light, dark=dark)
+
+
+def plain(count: int) -> Colouring:
+    """All points in one colour."""
+    return Colouring("", "class", np.full(count, NO_COLOUR, np.uint16))
+
+
+def _numbers(column: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
+    """The values of a column that is a scale, NaN where there is none; None for classes."""
+    if column.dtype.kind == "f":
+        return column.astype(np.float64)
+    try:
+        numbers = np.array([np.nan if value in ("", None) else float(value) for value in column.tolist()])
+    except (TypeError, ValueError):
+        return None
+    if column.dtype.kind in "iu":
+        numbers[numbers == -1] = np.nan  # how tables of integers spell a missing value
+    return numbers if len(np.unique(numbers[np.isfinite(numbers)])) > _FEW else None
+
+
+def _scale(title: str, numbers: npt.NDArray[np.float64]) -> Colouring:
+    """Steps from the first to the last percentile, so that a few extremes do not squeeze the others together."""
+    known = np.isfinite(numbers)
+    low, high = np.percentile(numbers[known], (1, 99)) if known.any() else (0.0, 0.0)
+    codes = np.full(len(numbers), NO_COLOUR, np.uint16)
+    codes[known] = np.clip((numbers[known] - low) / max(high - low, 1e-12) * STEPS, 0, STEPS - 1).astype(np.uint16)
+    places = np.linspace(0, len(_STOPS) - 1, STEPS)
+    channels = [np.interp(places, range(len(_STOPS)), channel).astype(int) for channel in zip(*_STOPS, strict=True)]
+    shades = tuple(f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in zip(*channels, strict=True))
+    return Colouring(title, "number", codes, low=float(low), high=float(high), light=shades, dark=shades)
+
+
+def _spread(codes: Codes, count: int, vectors: npt.NDArray[Any] | None) -> list[int]:
+    """A place in the palette for each class, the largest first: far from the colours of classes that are alike."""
+    if vectors is None or count < 3:
+        return list(range(count))
+    means = np.array([vectors[codes == code].mean(axis=0, dtype=np.float64) for code in range(count)])
+    alike = np.exp(4 * unit(means - means.mean(axis=0)) @ unit(means - means.mean(axis=0)).T)
+    colours = np.array([[int(light[at : at + 2], 16) for at in (1, 3, 5)] for light in PALETTE]) / 255
+    apart = np.linalg.norm((colours[:, None] - colours) * (0.55, 0.77, 0.33), axis=2)  # as the eye weighs channels
+    order: list[int] = []
+    for code in range(count):
+        free = [k for k in range(len(PALETTE)) if k not in order][: count - len(order) + 2]
+        nearness = [sum(alike[code, other] / (0.05 + apart[k, used]) for other, used in enumerate(order)) for k in free]
+        order.append(free[int(np.argmin(nearness))])
+    return order
+
+
+def _sort_key(name: str) -> tuple[bool, float, str]:
+    """Sorts numbers by value, then words."""
+    try:
+        return False, float(name), name
+    except ValueError:
+        return True, 0.0, name
