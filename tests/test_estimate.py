@@ -48,7 +48,7 @@ def test_more_work_takes_longer_and_more_memory(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_large_graph_is_tried_on_a_connected_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimate_module, "_PROBE_NODES", 60)
+    monkeypatch.setattr(estimate_module, "_PROBES", (20, 40, 60))
     part, scale = estimate_module._part(GRAPH)
     assert part.num_nodes == 60
     assert scale == pytest.approx(GRAPH.num_nodes / 60)

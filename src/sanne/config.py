@@ -214,5 +214,7 @@ RECIPES: dict[str, Config] = {"best": _BEST, "fast": _FAST, "paper": _PAPER}
 def recipe_config(name: str) -> Config:
     """The settings of a named recipe."""
     if name not in RECIPES:
-        raise InputError(f"unknown recipe {name!r}: choose one of {', '.join(sorted(RECIPES))}")
+        close = difflib.get_close_matches(str(name).lower(), RECIPES, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise InputError(f"unknown recipe {name!r}: choose one of {', '.join(sorted(RECIPES))}{hint}")
     return RECIPES[name]

@@ -1,9 +1,11 @@
 """Estimates of a fit or an embedding on this machine: seconds by stage from short probes, and peak memory."""
 
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,12 +22,14 @@ from sanne.model.hidden import SPREAD_BYTES, HiddenModel
 from sanne.model.kinds import model_kind
 from sanne.model.learn import DEFAULT_DIM, FITTED, learn
 from sanne.model.model import Model
+from sanne.vectors.formats import write_vectors
 from sanne.vectors.parquet import ROW_GROUP
 from sanne.walks.diffusion import Diffusion
 
-_PROBE_NODES = 20_000  # features are tried on so many nodes
-_PROBE_LEARNING = 1000, 5000, 20_000  # nodes; the first ones are for what takes time only once, such as compiling
+_PROBES = 1000, 4000, 12_000  # nodes; the first ones are for what takes time only once, such as compiling
 _PROBE_EMBEDDED, _PROBE_ROUNDS = 256, 5  # nodes, and how often: the median counts
+_PROBE_COLUMNS = 16  # of a step
+_PROBE_WRITTEN = 20_000  # nodes
 _LIBRARIES = 200 * 2**20  # bytes that numba, pyarrow and torch, if it is there, take on the way
 
 
@@ -50,9 +54,8 @@ def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
     before = peak_memory()
     kind = model_kind(config)
     with one_blas_thread():  # as a fit does
-        feature_map, feature_seconds = _probe_features(graph, kind, config, seed)
+        feature_map, stages = _probe_fit(graph, kind, config, seed)
     model = kind.empty(config, feature_map, graph.num_nodes, seed, None)
-    stages = {"features": feature_seconds}
     if not isinstance(model, HiddenModel):
         from sanne.paper.loop import bytes_of_training, probe_training
 
@@ -64,8 +67,6 @@ def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
         artifact = Artifact(config, seed, feature_map, model, graph.num_nodes)
         stages["embedding"] = _probe_embedding(artifact, graph, walked)
         return Estimate(stages, before + _LIBRARIES + bytes_of_training(graph, model, feature_map.width))
-    with one_blas_thread():
-        stages["learning"] = _probe_learning(graph, kind, config, seed)
     fitted = min(graph.num_nodes, FITTED)
     restarts = len(config.objective.restarts)
     vectors = graph.num_nodes * (config.model.dim or min(DEFAULT_DIM, restarts * feature_map.width))
@@ -79,21 +80,16 @@ def estimate_embedding(artifact: Artifact, graph: Graph, count: int) -> Estimate
     part, scale = _part(graph)
     seconds = _seconds(lambda: artifact.feature_map.transform(part)) * scale
     stages = {"features": seconds, "embedding": _probe_embedding(artifact, graph, count)}
-    vectors = min(count, ROW_GROUP) * artifact.model.vector_dim
+    stages["writing"] = _probe_writing(artifact, count)
+    at_once = artifact.model.reads_whole and reads_whole(count, graph)
+    vectors = (graph.num_nodes if at_once else min(count, ROW_GROUP)) * artifact.model.vector_dim
     held = _bytes_of_embedding(graph, artifact.feature_map.width, len(artifact.config.objective.restarts), vectors)
     return Estimate(stages, before + held + 4 * len(graph.indices))  # where the graph is mapped, what walks read of it
 
 
-def _probe_features(graph: Graph, kind: type[Model], config: Config, seed: int) -> tuple[FeatureMap, float]:
-    part, scale = _part(graph)
-    started = time.perf_counter()
-    feature_map, _ = kind.fit_features(part, part, config, seed)
-    return feature_map, (time.perf_counter() - started) * scale
-
-
 def _part(graph: Graph, most: int = 0) -> tuple[Graph, float]:
     """A connected piece of a large graph, and how many times larger the whole is."""
-    most = most or _PROBE_NODES
+    most = most or _PROBES[-1]
     if graph.num_nodes <= most:
         return graph, 1.0
     adjacency = graph.adjacency()
@@ -104,27 +100,43 @@ def _part(graph: Graph, most: int = 0) -> tuple[Graph, float]:
     return graph.subgraph(np.sort(nodes)), graph.num_nodes / len(nodes)
 
 
-def _probe_learning(graph: Graph, kind: type[Model], config: Config, seed: int) -> float:
-    """Learn from pieces of the graph: what takes longer on the largest one grows with the number of nodes."""
-    sizes, seconds = [], []
-    for most in _PROBE_LEARNING:
+def _probe_fit(graph: Graph, kind: type[Model], config: Config, seed: int) -> tuple[FeatureMap, dict[str, float]]:
+    """Fit pieces of the graph: what takes longer on the largest one grows with the number of nodes."""
+    sizes: list[int] = []
+    seconds: dict[str, list[float]] = {"features": []}
+    for most in _PROBES:
         part, _ = _part(graph, most)
+        started = time.perf_counter()
         feature_map, rows = kind.fit_features(part, part, config, seed)
+        seconds["features"].append(time.perf_counter() - started)
         model = kind.empty(config, feature_map, part.num_nodes, seed, None)
-        assert isinstance(model, HiddenModel)
-        seconds.append(_seconds(partial(learn, model, part.adjacency(), rows)))
+        if isinstance(model, HiddenModel):
+            work = partial(learn, model, part.adjacency(), rows)
+            seconds.setdefault("learning", []).append(_seconds(work))
         sizes.append(part.num_nodes)
+    return feature_map, {stage: _at(graph.num_nodes, sizes, found) for stage, found in seconds.items()}
+
+
+def _at(size: int, sizes: list[int], seconds: list[float]) -> float:
+    """Seconds at a size, on the line through the two largest that were tried."""
     if sizes[-2] == sizes[-1]:
         return min(seconds)
     slope = max(0.0, (seconds[-1] - seconds[-2]) / (sizes[-1] - sizes[-2]))
-    return seconds[-1] + slope * (graph.num_nodes - sizes[-1])
+    return seconds[-1] + slope * (size - sizes[-1])
 
 
 def _probe_embedding(artifact: Artifact, graph: Graph, count: int) -> float:
     if artifact.model.reads_whole and reads_whole(count, graph):
-        part, scale = _part(graph)
-        rows = artifact.feature_map.transform(part)
-        return _seconds(lambda: artifact.model.read_whole(Diffusion(part.adjacency()), rows)) * scale
+        model, (part, scale) = artifact.model, _part(graph)
+        assert isinstance(model, HiddenModel)
+        rows, direction = artifact.feature_map.transform(part), artifact.config.walks.direction
+        near, far = (Diffusion(some.adjacency(direction)) for some in (part, graph))
+        _a_step(near)  # compiles
+        whole = _seconds(lambda: model.read_whole(near, rows))
+        steps = min(whole, _seconds(lambda: [None for _ in model.spread(near, rows)]))
+        # A step over all nodes waits for memory, where those of a part are in the processor's cache.
+        slower = (_a_step(far) / far.num_nodes) / (_a_step(near) / near.num_nodes)
+        return scale * (whole - steps + steps * max(1.0, slower))
     nodes = np.random.default_rng(0).permutation(graph.num_nodes)[: min(_PROBE_EMBEDDED, count)]
     if len(nodes) == 0:
         return 0.0
@@ -132,6 +144,25 @@ def _probe_embedding(artifact: Artifact, graph: Graph, count: int) -> float:
     embed(artifact, graph, ids[:1], progress=False)  # compiles
     seconds = [_seconds(lambda: embed(artifact, graph, ids, progress=False)) for _ in range(_PROBE_ROUNDS)]
     return float(np.median(seconds)) * count / len(nodes)
+
+
+def _a_step(diffusion: Diffusion) -> float:
+    """Seconds of one step of walks for some columns, the median of a few."""
+    columns = np.ones((diffusion.num_nodes, _PROBE_COLUMNS), np.float32)
+    return float(np.median([_seconds(lambda: diffusion.after_step(columns)) for _ in range(3)]))
+
+
+def _probe_writing(artifact: Artifact, count: int) -> float:
+    """Tell how uncertain some vectors are, and write them to a Parquet file."""
+    some = min(count, _PROBE_WRITTEN)
+    vectors = np.random.default_rng(0).standard_normal((some, artifact.model.vector_dim), np.float32)
+
+    def write() -> None:
+        uncertainty = artifact.model.uncertainty(vectors)
+        with tempfile.TemporaryDirectory() as folder:
+            write_vectors(Path(folder) / "probe.parquet", np.arange(some), vectors, uncertainty)
+
+    return min(_seconds(write) for _ in range(2)) * count / max(some, 1)
 
 
 def _bytes_of_embedding(graph: Graph, width: int, restarts: int, vectors: int) -> int:

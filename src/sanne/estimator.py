@@ -1,6 +1,7 @@
 """SANNE: the model as a scikit-learn estimator. fit, transform, save, load, similar."""
 
 import contextlib
+import logging
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, Self, overload
@@ -15,7 +16,7 @@ from sanne.errors import InputError, ModelFolderError, UnknownNodeError
 from sanne.files.atomic import check_target, read_unreplaced, replaced_folder
 from sanne.files.locks import claimed
 from sanne.graph.graph import FloatArray, Graph
-from sanne.graph.ids import match_ids
+from sanne.graph.ids import did_you_mean, match_ids
 from sanne.graph.load import load_graph
 from sanne.infer.embed import embed, embed_present
 from sanne.infer.explain import MadeOf, made_of
@@ -23,9 +24,11 @@ from sanne.model.artifact import VECTORS, Artifact, check_model_target
 from sanne.model.card import model_card
 from sanne.model.fit import EpochHook, fit_model
 from sanne.model.model import Run
-from sanne.vectors.formats import read_vectors, write_vectors
+from sanne.vectors.formats import Dtype, read_vectors, write_vectors
 from sanne.vectors.search import most_similar
 from sanne.vectors.vectors import Embedding
+
+logger = logging.getLogger(__name__)
 
 
 class SANNE(BaseEstimator):  # type: ignore[misc]
@@ -173,14 +176,19 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
             raise UnknownNodeError(
                 f"node {node!r} was not in the fitted graph: embed it first with transform(graph, nodes=[{node!r}]), "
                 "or name the graph that has it (--graph on the command line) or its vectors (--vectors)"
+                f"{did_you_mean(node, self.node_ids_)}"
             )
         return most_similar(self.node_ids_, self.embedding_, vectors[new_row], k)
 
-    def save(self, folder: str | Path) -> None:
-        """Write the model folder, completely or not at all; an earlier model there is replaced."""
+    def save(self, folder: str | Path, dtype: Dtype = "float32") -> None:
+        """Write the model folder, completely or not at all; an earlier model there is replaced.
+
+        With `dtype="float16"` the vectors in it take half the space.
+        """
         artifact = self._fitted()
+        logger.info("writing %s", folder)
         with replaced_folder(check_model_target(folder)) as part:
-            write_vectors(part / VECTORS, self.node_ids_, self.embedding_, self.uncertainty_)
+            write_vectors(part / VECTORS, self.node_ids_, self.embedding_, self.uncertainty_, dtype=dtype)
             artifact.write(part)
             (part / "README.md").write_text(model_card(artifact), encoding="utf-8")
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.datasets.catalogue import named_classes
-from sanne.draw.plot import plot_map
+from sanne.draw.plot import COMMUNITY, plot_map
 from sanne.errors import InputError, MissingExtraError
 from sanne.estimator import SANNE
 from sanne.evaluate.baselines import deepwalk, own_features, smoothed_features
@@ -171,29 +171,55 @@ def draw_model(
     *,
     labels: Path | None = None,
     new: Path | None = None,
+    color: str | None = None,
+    regions: bool = True,
     method: Literal["auto", "tsne", "pca"] = "auto",
     seed: int = 0,
 ) -> int:
     """Draw the fitted vectors, with new nodes from a vectors file; returns how many points there are."""
-    classes = labels_of(model, origin.load() if labels is None and origin.source else None, labels, origin)
-    if classes is not None and classes.ndim != 1:
-        classes = None
-    vectors, ids = model.embedding_, model.node_ids_
-    if new is None:
-        plot_map(vectors, classes, out, method=method, node_ids=ids, seed=seed)
-        return len(ids)
-    arrived = read_vectors(new)
-    if arrived.dim != vectors.shape[1]:
-        raise InputError(f"{new}: {arrived.dim} columns, but the model's vectors have {vectors.shape[1]}")
-    fresh = ~np.isin(arrived.node_ids.astype(str), ids.astype(str))
-    count = int(fresh.sum())
+    graph = origin.load() if origin.source else None
+    classes = labels_of(model, graph, labels, origin)
+    columns: dict[str, Any] = {} if classes is None or classes.ndim != 1 else {"label": classes}
+    columns["uncertainty"] = model.uncertainty_
+    if color not in (None, "label", COMMUNITY, "uncertainty", *columns):
+        if labels is None and origin.node_table is None:
+            raise InputError(
+                f"no column {color!r} to colour by; choose {', '.join([*columns, COMMUNITY])}, "
+                "or name a table that has it with --node-table"
+            )
+        columns[str(color)] = read_label_table(labels or origin.node_table, model.node_ids_, color)
+    vectors, ids, count = model.embedding_, model.node_ids_.astype(object), 0
+    texts = links = None
+    if graph is not None:
+        rows = graph.nodes_of(model.node_ids_)
+        texts = None if graph.texts is None else np.asarray(graph.texts[rows], object)
+        links = graph.adjacency("both").to_scipy()[rows][:, rows]
+    if new is not None:
+        arrived = read_vectors(new)
+        if arrived.dim != vectors.shape[1]:
+            raise InputError(f"{new}: {arrived.dim} columns, but the model's vectors have {vectors.shape[1]}")
+        fresh = ~np.isin(arrived.node_ids.astype(str), ids.astype(str))
+        count = int(fresh.sum())
+        vectors = np.concatenate([vectors, arrived.vectors[fresh]])
+        ids = np.concatenate([ids, arrived.node_ids[fresh].astype(object)])
+        own = columns.pop("uncertainty")
+        columns = {name: np.concatenate([values.astype(object), [None] * count]) for name, values in columns.items()}
+        columns["uncertainty"] = np.concatenate([own, arrived.uncertainty[fresh]])
+        texts = None if texts is None else np.concatenate([texts, [None] * count])
+        if links is not None:
+            links.resize((len(ids), len(ids)))
     plot_map(
-        np.concatenate([vectors, arrived.vectors[fresh]]),
-        None if classes is None else np.concatenate([classes.astype(object), [None] * count]),
+        vectors,
+        columns.pop("label", None),
         out,
+        color=color,
+        columns=columns,
+        regions=regions,
         method=method,
-        new=np.arange(len(ids) + count) >= len(ids),
-        node_ids=np.concatenate([ids.astype(object), arrived.node_ids[fresh].astype(object)]),
+        new=np.arange(len(ids)) >= len(ids) - count,
+        node_ids=ids,
+        texts=texts,
+        links=links,
         seed=seed,
     )
-    return len(ids) + count
+    return len(ids)

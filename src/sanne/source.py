@@ -1,5 +1,6 @@
 """Where a model's graph came from: written into the model folder by fit, read back by the other commands."""
 
+import difflib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -67,7 +68,9 @@ class ModelSource:
             raise InputError("the model does not know which graph it was fitted on: name it with --graph")
         for option, place in (("--graph", self.source), ("--node-table", self.node_table)):
             if self.remembered and place and place not in dataset_names() and not Path(place).exists():
-                raise InputError(f"{place}: not found; if it has moved since the fit, name its new place with {option}")
+                raise InputError(
+                    f"{place}: not found; if it has moved since the fit, name its new place with {option}{_near(place)}"
+                )
         return load_graph(**self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
@@ -103,6 +106,16 @@ def _lines(path: Path) -> list[str]:
 def _tuples(options: dict[str, Any]) -> dict[str, Any]:
     """The options, with lists as tuples and None for an empty one."""
     return {name: tuple(value) or None if isinstance(value, list) else value for name, value in options.items()}
+
+
+def _near(place: str) -> str:
+    """A file of the same name in the current folder, or one of a similar name where the file was, as a question."""
+    path = Path(place)
+    if (here := Path(path.name)).exists():
+        return f" (did you mean {str(here)!r}?)"
+    names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    close = difflib.get_close_matches(path.name, names, n=1)
+    return f" (did you mean {str(path.with_name(close[0]))!r}?)" if close else ""
 
 
 def _absolute(source: str) -> str:

@@ -481,3 +481,30 @@ def test_a_model_saved_from_python_is_told_which_column_holds_text(
     with contextlib.suppress(SystemExit):
         main()
     assert np.load(tmp_path / "v.npy").shape[0] == 12
+
+
+def test_times_and_memory_in_units_that_people_use() -> None:
+    from sanne.cli.options import duration
+
+    assert [duration(s) for s in (0.42, 43.3, 59.7, 200, 7500)] == [
+        "0.4 s",
+        "43 s",
+        "1 min 0 s",
+        "3 min 20 s",
+        "2 h 5 min",
+    ]
+
+
+def test_a_moved_table_is_found_nearby(tables: Path, run: Run) -> None:
+    assert run(*fit_arguments())[0] == 0
+    (tables / "nodes.csv").rename(tables / "nodes-old.csv")
+    code, out, err = run("embed", "m", "--out", "v.csv")
+    assert (code, out) == (2, "")
+    assert "--node-table" in err
+    assert "nodes-old.csv" in err or "bigger_nodes.csv" in err
+    code, _, err = run("similar", "m", "papr-7")
+    assert code == 2
+    assert "did you mean 'paper-7'?" in err
+    code, _, err = run("fit", "edges.csv", "--out", "n", "--recipe", "pape")
+    assert code == 2
+    assert "did you mean 'paper'?" in err

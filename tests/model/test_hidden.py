@@ -362,11 +362,11 @@ def test_a_large_graph_is_learnt_from_a_part_of_its_nodes(
 
 def test_numbers_far_from_all_others_are_kept_exactly() -> None:
     rows = np.random.default_rng(0).standard_normal((2000, 2, 3)).astype(np.float32)
-    part = learning._compact(Part(0, slice(0, 3), [1, 2], rows))
+    (part,) = learning._compact(Part(0, slice(0, 3), [1, 2], rows))
     assert part.rows.dtype == np.float16
     np.testing.assert_allclose(part.rows.astype(np.float32) * part.scale, rows, rtol=1e-3, atol=1e-6)
     rows[7, 1, 2] = 1e9
-    part = learning._compact(Part(0, slice(0, 3), [1, 2], rows))
+    (part,) = learning._compact(Part(0, slice(0, 3), [1, 2], rows))
     np.testing.assert_array_equal(part.rows * np.float32(part.scale), rows)
 
 

@@ -280,3 +280,33 @@ def test_a_format_from_outside_the_package_is_used_like_the_others(
     assert export_vectors(tmp_path / "m", "json", tmp_path / "m.json")[0] == len(read_vectors(tmp_path / "m.json"))
     with pytest.raises(InputError, match=r"\.json"):
         check_output(tmp_path / "v.xml")
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".npy"])
+def test_half_precision_takes_half_the_space_and_is_read_as_single(tmp_path: Path, ending: str) -> None:
+    rows = np.random.default_rng(0).normal(size=(3000, 64)).astype(np.float32)
+    whole, half = tmp_path / f"whole{ending}", tmp_path / f"half{ending}"
+    write_vectors(whole, np.arange(3000), rows)
+    write_vectors(half, np.arange(3000), rows, dtype="float16")
+    assert half.stat().st_size < 0.6 * whole.stat().st_size
+    back = read_vectors(half).vectors
+    assert back.dtype == np.float32
+    np.testing.assert_allclose(back, rows, rtol=1e-3, atol=1e-6)
+
+
+def test_half_precision_is_refused_where_it_does_not_fit(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="float16 holds at most 65504"):
+        write_vectors(tmp_path / "v.parquet", [1], [[1e5]], dtype="float16")
+    with pytest.raises(InputError, match="only parquet, npy hold half precision"):
+        write_vectors(tmp_path / "v.csv", [1], [[1.0]], dtype="float16")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_with_half_precision_vectors_is_loaded_and_exported(tmp_path: Path) -> None:
+    model = SANNE("fast").fit(planted_graph(3, 40))
+    model.save(tmp_path / "model", dtype="float16")
+    loaded = SANNE.load(tmp_path / "model").embedding_
+    assert loaded.dtype == np.float32
+    np.testing.assert_allclose(loaded, model.embedding_, rtol=1e-3, atol=1e-4)
+    export_vectors(tmp_path / "model", "npy", tmp_path / "v.npy", "float16")
+    assert np.load(tmp_path / "v.npy").dtype == np.float16

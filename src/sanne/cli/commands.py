@@ -43,6 +43,8 @@ def main() -> None:
     # Before OpenMP is loaded: threads that wait by sleeping, not by spinning, are up to 7 times faster on busy cores.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    if sys.stderr.isatty():  # the stages of what takes long; elsewhere only with --verbose
+        logging.getLogger("sanne").setLevel(logging.INFO)
     with remembered_interrupts():
         try:
             app()

@@ -16,6 +16,7 @@ from sanne.cli.options import (
     ModelFolder,
     NodeList,
     NodeTable,
+    VectorType,
     require_out,
     seconds_since,
     show,
@@ -49,6 +50,7 @@ def embed(
     partitioned: Annotated[
         bool, typer.Option("--partitioned", help="With Ray: each process holds a part of the graph. For all nodes.")
     ] = False,
+    dtype: VectorType = "float32",
     estimate: Estimated = False,
     as_json: Json = False,
 ) -> None:
@@ -68,7 +70,9 @@ def embed(
         raise InputError("--partitioned is for all nodes with --engine ray, without --nodes and --explain")
     if not estimate:
         out = require_out(out, "vectors.parquet")
-        check_ray_output(out) if engine == "ray" else check_output(out)
+        if engine == "ray" and dtype != "float32":
+            raise InputError(f"--dtype {dtype} is for --engine local: with Ray, vectors are written as float32")
+        check_ray_output(out) if engine == "ray" else check_output(out, dtype=dtype)
     artifact = Artifact.read(model)  # without the vectors of the fit, which may be many
     origin = ModelSource.of_model(artifact, graph, node_table, text)
     if out is not None and not estimate and engine == "ray":
@@ -95,7 +99,7 @@ def embed(
             yield part
             raise_if_interrupted()  # an interrupt that a library lost
 
-    write_parts(out, watched(), count, artifact.model.vector_dim)
+    write_parts(out, watched(), count, artifact.model.vector_dim, dtype=dtype)
     known = np.concatenate(uncertainties)
     result = {
         "vectors": str(out),

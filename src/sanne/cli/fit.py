@@ -19,6 +19,8 @@ from sanne.cli.options import (
     Sets,
     Source,
     Text,
+    VectorType,
+    duration,
     notes,
     parse_settings,
     require_out,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from sanne.estimator import SANNE
     from sanne.graph.graph import Graph
     from sanne.source import ModelSource
+    from sanne.vectors.formats import Dtype
 
 
 def fit(
@@ -55,6 +58,7 @@ def fit(
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted fit after its last epoch.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the model in the folder, if there is one.")] = False,
     settings: Sets = None,
+    dtype: VectorType = "float32",
     estimate: Estimated = False,
     as_json: Json = False,
 ) -> None:
@@ -84,7 +88,7 @@ def fit(
         return
     with claimed(out):
         graph = _load(origin)
-        seconds = _fit_and_save(model, graph, origin, out, resume)
+        seconds = _fit_and_save(model, graph, origin, out, resume, dtype)
     record = model.artifact_.record
     losses = record.get("losses")  # of a model that is trained
     result = {
@@ -113,11 +117,13 @@ def _confirm_replacing(out: Path) -> None:
 def _load(origin: "ModelSource") -> "Graph":
     started = time.perf_counter()
     graph = origin.load()
-    notes.print(f"read {graph} in {time.perf_counter() - started:.1f} s")
+    notes.print(f"read {graph} in {duration(time.perf_counter() - started)}")
     return graph
 
 
-def _fit_and_save(model: "SANNE", graph: "Graph", origin: "ModelSource", out: Path, resume: bool) -> float:
+def _fit_and_save(
+    model: "SANNE", graph: "Graph", origin: "ModelSource", out: Path, resume: bool, dtype: "Dtype"
+) -> float:
     """Train with a checkpoint beside `out`, removed once the model is saved; returns the seconds of training."""
     checkpoint = out.with_name(out.name + ".checkpoint")
     if checkpoint.exists() and not resume:
@@ -128,7 +134,7 @@ def _fit_and_save(model: "SANNE", graph: "Graph", origin: "ModelSource", out: Pa
         seconds = time.perf_counter() - started
         raise_if_interrupted()
         model.artifact_.record["source"] = origin.to_dict()
-        model.save(out)
+        model.save(out, dtype)
         checkpoint.unlink(missing_ok=True)
     except (KeyboardInterrupt, WriteError) as error:
         kept = f"; --resume continues from {checkpoint}" if checkpoint.exists() else ""

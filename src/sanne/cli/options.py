@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -17,6 +17,10 @@ from sanne.errors import InputError
 
 notes = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
 
+VectorType = Annotated[
+    Literal["float32", "float16"],
+    typer.Option("--dtype", help="Numbers of the written vectors; float16 halves a Parquet or .npy file."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Recipe = Annotated[str, typer.Option(help="best, fast or paper.")]
 NodeTable = Annotated[Path | None, typer.Option(help="CSV, TSV or Parquet with a column id, and features or text.")]
@@ -96,12 +100,30 @@ def show(result: dict[str, Any], as_json: bool, note: str | None = None) -> None
         return
     if note:
         notes.print(note)
-    rows = [
-        (name.replace("_", " "), f"{value:,}" if type(value) is int else str(value))
-        for name, value in result.items()
-        if value is not None
-    ]
-    print_table((), rows)
+    print_table((), [_in_words(name, value) for name, value in result.items() if value is not None])
+
+
+def _in_words(name: str, value: Any) -> tuple[str, str]:
+    """A row of a table: memory and time in units that people use."""
+    words = name.replace("_", " ")
+    if name.endswith("seconds"):
+        return words.removesuffix("seconds").strip() or "time", duration(value)
+    if name.endswith("bytes"):
+        return words.replace(
+            "peak bytes", "peak memory"
+        ), f"{value / 1e9:.1f} GB" if value >= 1e9 else f"{value / 1e6:.0f} MB"
+    return words, f"{value:,}" if type(value) is int else str(value)
+
+
+def duration(seconds: float) -> str:
+    """A time as a person would say it: 0.4 s, 43 s, 3 min 20 s, 2 h 5 min."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    large, small = (("min", 60), ("s", 1)) if whole < 3600 else (("h", 3600), ("min", 60))
+    return f"{whole // large[1]} {large[0]} {whole % large[1] // small[1]} {small[0]}"
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

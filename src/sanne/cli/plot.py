@@ -16,6 +16,11 @@ def plot(
     graph: CurrentGraph = None,
     node_table: NodeTable = None,
     new: Annotated[Path | None, typer.Option(help="Vectors of new nodes (from sanne embed), to be marked.")] = None,
+    color: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="label, community, uncertainty, or a column of the label or node table."),
+    ] = None,
+    regions: Annotated[bool, typer.Option(help="Write names on regions, from the words of their nodes.")] = True,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -28,5 +33,7 @@ def plot(
     check_picture(out)
     fitted = SANNE.load(model)
     origin = ModelSource.of_model(fitted.artifact_, graph, node_table)
-    count = draw_model(fitted, origin, out, labels=labels, new=new, method=method, seed=seed)
+    count = draw_model(
+        fitted, origin, out, labels=labels, new=new, color=color, regions=regions, method=method, seed=seed
+    )
     show({"map": str(out), "nodes": count}, as_json, f"wrote {out}")

@@ -98,7 +98,7 @@ def _readings(reader: GraphReader, nodes: IntArray, explain: int) -> Iterator[tu
     def read(rows: slice) -> Reading:
         return reader.read(nodes[rows], explain)
 
-    at_once = reader.nodes_at_once
+    at_once = reader.nodes_at_once(explain)
     batches = [slice(first, first + at_once) for first in range(0, len(nodes), at_once)]
     if len(batches) < 2 or not reader.artifact.model.reads_whole:
         yield from ((rows, read(rows)) for rows in batches)

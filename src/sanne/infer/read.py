@@ -14,6 +14,7 @@ from sanne.walks.diffusion import Diffusion, Surroundings
 from sanne.walks.sample import WalkSampler
 
 _DIFFUSIONS: WeakKeyDictionary[Graph, dict[str, Diffusion]] = WeakKeyDictionary()  # of graphs in use, by direction
+_HELD_AT_ONCE = 4096  # nodes
 _MANY = 16  # a graph is read as a whole for at least one in so many of its nodes
 
 
@@ -36,9 +37,9 @@ class GraphReader:
             if artifact.model.reads_whole:
                 self._vectors = artifact.model.read_whole(self.diffusion, self._rows)
 
-    @property
-    def nodes_at_once(self) -> int:
-        return self.artifact.model.nodes_at_once
+    def nodes_at_once(self, explain: int = 0) -> int:
+        """How many nodes are best read at a time: more where their vectors are there already."""
+        return self.artifact.model.nodes_at_once if explain or self._vectors is None else _HELD_AT_ONCE
 
     def read(self, nodes: IntArray, explain: int = 0) -> Reading:
         """Vectors of some nodes; with `explain`, so many nodes that each drew on."""

@@ -45,9 +45,10 @@ def fit_model(
     if on_epoch is not None and kind is HiddenModel:
         raise InputError("on_epoch is for recipes that train in epochs, such as 'paper': this one does not")
     started = time.perf_counter()
+    logger.info("reading the features of %s nodes", f"{graph.num_nodes:,}")
     with one_blas_thread():
         feature_map, features = kind.fit_features(graph, features_from or graph, config, seed)
-    logger.info("features: %s, %d columns", feature_map.base_name, feature_map.width)
+    logger.info("features: %s, %d columns; learning from them", feature_map.base_name, feature_map.width)
     model = kind.empty(config, feature_map, graph.num_nodes, seed, None)
     artifact = Artifact(config, seed, feature_map, model, graph.num_nodes, dict(record or {}))
     artifact.keep(graph, features)

@@ -30,7 +30,7 @@ from sanne.walks.diffusion import Diffusion, step_weights
 LARGEST_DIM = 4096
 CLUSTERS = (32, 64)  # sizes of the clusterings by which uncertainty is told
 SPREAD_BYTES = 3 * 2**28  # of one view at all restarts, some columns of it at a time
-_FEWEST_COLUMNS = 16  # at a time: rows of fewer cost nearly as much to reach as these
+_LINE = 16  # columns of a cache line: a row that is reached costs as much as all the lines that it touches
 
 
 class Token(NamedTuple):
@@ -49,6 +49,7 @@ class Part(NamedTuple):
     restarts: list[int]
     rows: npt.NDArray[np.floating[Any]]  # (nodes, restarts, columns)
     scale: float = 1.0  # of the rows
+    nodes: slice = slice(None)  # that they are of
 
 
 class Layout:
@@ -178,16 +179,21 @@ class HiddenModel(Model):
     ) -> FloatArray:
         """Vectors of all nodes from their tokens; parts are let go one after the other."""
         layout, matrix = self.layout, self.matrix
-        vectors = np.empty((len(features), self.vector_dim), np.float32)
-        vectors[:] = self.offset
+        words = features[:, layout.columns[0]]
+        after = diffusion.after_step(words)
+        vectors = np.zeros((len(features), self.vector_dim), np.float32)  # which take memory as they are filled in
         for part in parts:
             places = [layout.place(part.view, restart) for restart in part.restarts]
             weights = np.concatenate([matrix[place][part.columns] for place in places])
-            _add_products(vectors, part.rows.reshape(len(vectors), -1), np.float32(part.scale) * weights)
+            _add_products(vectors[part.nodes], part.rows.reshape(len(part.rows), -1), np.float32(part.scale) * weights)
             del part  # or it would stay in memory while the next one is computed
-        _add_products(vectors, degrees, matrix[layout.degrees])
-        words = features[:, layout.columns[0]]
-        self._add_neighbours(vectors, diffusion, words)
+
+        def add(block: slice) -> None:
+            neighbours = self._neighbours(after[block], words[block], diffusion.degrees[block])
+            vectors[block] += self.offset + neighbours @ matrix[layout.neighbours]
+            vectors[block] += degrees[block] @ matrix[layout.degrees]
+
+        each_block(add, len(vectors))
         if layout.smoothed is not None:
             _add_products(vectors, words, matrix[layout.own])
             _add_products(vectors, self.smoothed(diffusion, words, self.mixture), matrix[layout.smoothed])
@@ -219,15 +225,6 @@ class HiddenModel(Model):
         length = float(np.linalg.norm(np.tensordot(restarts, seen[:, 0, layout.columns[0]], 1)))
         return restarts / max(length, 1e-12) if row.any() else 0 * restarts  # the token is made of length one
 
-    def _add_neighbours(self, vectors: FloatArray, diffusion: Diffusion, words: FloatArray) -> None:
-        """Add what neighbours' words say to vectors; what walks see is held once."""
-        after, matrix = diffusion.after_step(words), self.matrix[self.layout.neighbours]
-
-        def add(block: slice) -> None:
-            vectors[block] += self._neighbours(after[block], words[block], diffusion.degrees[block]) @ matrix
-
-        each_block(add, len(vectors))
-
     def present_vectors(self) -> FloatArray | None:
         return self.present
 
@@ -249,7 +246,7 @@ class HiddenModel(Model):
                 rows = features[:, place] if at is None else features[at, place]
                 yield Part(view, slice(0, width), [self.layout.itself], rows[:, None])
             count = len(far) * (diffusion.held if at is None else len(at)) + 2 * diffusion.held
-            at_once = max(_FEWEST_COLUMNS, SPREAD_BYTES // (4 * count))
+            at_once = max(_LINE, SPREAD_BYTES // (4 * count) // _LINE * _LINE)
             for first in range(0, width if far else 0, at_once):
                 columns = slice(first, min(first + at_once, width))
                 part = features[:, place.start + columns.start : place.start + columns.stop]

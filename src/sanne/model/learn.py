@@ -1,5 +1,6 @@
 """Fit a model of hidden words: regressions from what is seen to what is hidden, then principal axes of all parts."""
 
+import mmap
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -60,7 +61,7 @@ class Learner:
         for part in model.spread(diffusion, features, None if keeps else self.chosen):
             self._add(Part(*part[:3], part.rows[self.chosen]) if keeps else part)
             if keeps:
-                self.kept.append(part if part.restarts == [self.layout.itself] else _compact(part))
+                self.kept += [part] if part.restarts == [self.layout.itself] else _compact(part)
             del part  # or it would stay in memory while the next one is computed
         own = [key for key in self.rows if key[0] == 0]
         self.smoothable = {restart: self.rows.pop((view, restart)) for view, restart in own}
@@ -185,6 +186,7 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
     model.centres = _centres(vectors, model.seed)
     if learner.chosen is not None:
         kept = learner.kept
+        kept.sort(key=lambda part: part.nodes.start or 0)  # nodes are done in turn, and what was kept of them let go
         parts = (kept.pop() for _ in range(len(kept))) if kept else model.spread(diffusion, features)
         del learner, blocks, vectors  # the memory is for the vectors of all nodes
         vectors = model.vectors_of(diffusion, features, parts, all_degrees)
@@ -198,8 +200,8 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
     }
 
 
-def _compact(part: Part) -> Part:
-    """A part in half the memory: its numbers in half precision, unless some are too far from the others for that."""
+def _compact(part: Part) -> list[Part]:
+    """A part in half the memory, some nodes at a time: in half precision, unless numbers are too far apart for that."""
     rows = part.rows
     sizes = each_block(
         lambda block: (np.sqrt(np.abs(rows[block])).sum(dtype=np.float64), np.abs(rows[block]).max()), len(rows)
@@ -207,14 +209,16 @@ def _compact(part: Part) -> Part:
     roots, largest = zip(*sizes, strict=True)
     typical = float(sum(roots) / rows.size) ** 2  # by roots: a single far number does not change it
     if max(largest) >= _FARTHEST * typical:
-        return part
-    halved = np.empty(rows.shape, np.float16)
+        return [part]
 
-    def convert(block: slice) -> None:
-        halved[block] = rows[block] * np.float32(1 / typical)
+    def halved(block: slice) -> Part:
+        # Mapped, as the heap would keep the memory of what is let go.
+        given = rows[block]
+        kept = np.frombuffer(mmap.mmap(-1, 2 * given.size), np.float16).reshape(given.shape)
+        np.multiply(given, np.float32(1 / typical), out=kept, casting="same_kind")
+        return Part(*part[:3], kept, typical, block)
 
-    each_block(convert, len(rows))
-    return Part(*part[:3], halved, typical)
+    return each_block(halved, len(rows))
 
 
 def choose_smoothing(guesses: list[Prediction], restarts: Any) -> tuple[FloatArray, float, float]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from sanne.errors import InputError, import_extra
 from sanne.files.atomic import check_target, replaced_file
@@ -28,8 +29,8 @@ def check_array_file(path: Path) -> None:
         )
 
 
-def write_npy(path: Path, parts: Iterable[Embedding], count: int, dim: int) -> None:
-    with _ids_and_file(path) as (write_ids, part), NpyWriter(part, np.float32, (dim,)) as array:
+def write_npy(path: Path, parts: Iterable[Embedding], count: int, dim: int, dtype: npt.DTypeLike = np.float32) -> None:
+    with _ids_and_file(path) as (write_ids, part), NpyWriter(part, dtype, (dim,)) as array:
         for vectors in parts:
             write_ids(vectors.node_ids)
             array.write(vectors.vectors)

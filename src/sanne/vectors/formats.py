@@ -6,7 +6,9 @@ A vector of the paper's recipe has no uncertainty: that is null in a file (an em
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +24,7 @@ from sanne.vectors.vectors import Embedding, Explanation
 
 logger = logging.getLogger(__name__)
 
+Dtype = Literal["float32", "float16"]  # of vectors in files; readers give float32
 _ROWS_AT_ONCE = 10_000
 
 
@@ -35,6 +38,7 @@ class Format:
     read: Callable[[Path], Embedding] | None = None
     keeps: tuple[str, ...] = ()  # of uncertainty and explanation
     check: Callable[[Path], object] = check_target  # raises if nothing can be written to a path
+    write_half: Callable[[Path, Iterable[Embedding], int, int], None] | None = None  # `write` in half precision
 
 
 FORMATS: dict[str, Format] = {}  # by name
@@ -49,8 +53,22 @@ def register(form: Format) -> None:
 
 
 for _form in (
-    Format("parquet", (".parquet",), write_parquet, read_parquet, ("uncertainty", "explanation")),
-    Format("npy", (".npy",), write_npy, read_npy, check=check_array_file),
+    Format(
+        "parquet",
+        (".parquet",),
+        write_parquet,
+        read_parquet,
+        ("uncertainty", "explanation"),
+        write_half=partial(write_parquet, dtype=np.float16),
+    ),
+    Format(
+        "npy",
+        (".npy",),
+        write_npy,
+        read_npy,
+        check=check_array_file,
+        write_half=partial(write_npy, dtype=np.float16),
+    ),
     Format("csv", (".csv",), write_csv, read_csv, ("uncertainty",)),
     Format("word2vec", (".txt", ".vec", ".w2v"), write_word2vec, read_word2vec),
     Format("faiss", (".faiss", ".index"), write_faiss, check=check_faiss),
@@ -59,7 +77,7 @@ for _form in (
     register(_form)
 
 
-def check_output(path: str | Path, name: str | None = None) -> Format:
+def check_output(path: str | Path, name: str | None = None, dtype: Dtype = "float32") -> Format:
     """The format for a file (by its ending, or the one of that name); refuses a place that cannot be written to.
 
     Call it before any long work.
@@ -72,6 +90,9 @@ def check_output(path: str | Path, name: str | None = None) -> Format:
         raise InputError(f"cannot write {path}: unknown ending {ending!r}; use one of {', '.join(_endings())}")
     if form.endings and ending not in form.endings:
         raise InputError(f"cannot write {path} as {name}: give a name that ends in {' or '.join(form.endings)}")
+    if dtype == "float16" and form.write_half is None:
+        able = ", ".join(other.name for other in FORMATS.values() if other.write_half)
+        raise InputError(f"cannot write {path} with float16: only {able} hold half precision; leave dtype out")
     form.check(Path(path))
     return form
 
@@ -82,27 +103,47 @@ def write_vectors(
     vectors: npt.ArrayLike,
     uncertainty: npt.ArrayLike | None = None,
     explanation: Sequence[Explanation] | None = None,
+    dtype: Dtype = "float32",
 ) -> None:
     """Write vectors to a file that appears whole or not at all.
+
+    `dtype="float16"` takes half the space in a .parquet or .npy file, and keeps three digits of each number.
 
     >>> write_vectors("vectors.parquet", graph.node_ids, model.embedding_)
     """
     whole = Embedding.of(node_ids, vectors, uncertainty, explanation)
     parts = (whole[first : first + _ROWS_AT_ONCE] for first in range(0, len(whole), _ROWS_AT_ONCE))
-    write_parts(path, parts, len(whole), whole.dim)
+    write_parts(path, parts, len(whole), whole.dim, dtype=dtype)
 
 
 def write_parts(
-    path: str | Path, parts: Iterable[Embedding], count: int, dim: int, format_name: str | None = None
+    path: str | Path,
+    parts: Iterable[Embedding],
+    count: int,
+    dim: int,
+    format_name: str | None = None,
+    dtype: Dtype = "float32",
 ) -> None:
     """Write `count` vectors of size `dim` part by part; the file appears when all are there, or not at all.
 
     >>> write_parts("vectors.parquet", embed_parts(artifact, graph), graph.num_nodes, 256)
     """
-    form = check_output(path, format_name)
+    form = check_output(path, format_name, dtype)
     if count < 1 or dim < 1:
         raise InputError(f"vectors must be (nodes, dim) with at least one of each, not of shape {(count, dim)}")
-    form.write(Path(path), _checked(Path(path), form, parts, count, dim), count, dim)
+    checked = _checked(Path(path), form, parts, count, dim)
+    if dtype == "float16" and form.write_half:
+        form.write_half(Path(path), map(_fits_half, checked), count, dim)
+    else:
+        form.write(Path(path), checked, count, dim)
+
+
+def _fits_half(part: Embedding) -> Embedding:
+    """Refuse numbers that half precision does not hold."""
+    largest = float(np.abs(part.vectors).max(initial=0))
+    if largest > (most := float(np.finfo(np.float16).max)):
+        raise InputError(f"a vector has the number {largest:g}, and float16 holds at most {most:g}: write float32")
+    return part
 
 
 def _checked(path: Path, form: Format, parts: Iterable[Embedding], count: int, dim: int) -> Iterator[Embedding]:

@@ -4,6 +4,8 @@ import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -16,24 +18,27 @@ from sanne.vectors.vectors import Embedding
 ROW_GROUP = 65_536  # rows that a Parquet file keeps together, and that are held before they are written
 MARKER = {b"sanne": b"vectors"}  # in the metadata of tables, so that nobody else's are replaced
 _COLUMNS = ("id", "embedding", "uncertainty")
+_COMPRESSION = {"id": "zstd", "embedding.list.element": "none", "uncertainty": "zstd"}  # digits of vectors are noise
 
 
-def write_parquet(path: Path, parts: Iterable[Embedding], count: int, dim: int) -> None:
+def write_parquet(
+    path: Path, parts: Iterable[Embedding], count: int, dim: int, dtype: npt.DTypeLike = np.float32
+) -> None:
     """Write vectors in row groups of the same size, however many rows come at a time."""
-    groups = _row_groups(parts)
+    groups = _row_groups(parts, dtype)
     first = next(groups)
     with (
         replaced_file(path) as part,
-        pq.ParquetWriter(part, first.schema, compression="zstd", use_dictionary=False) as writer,
+        pq.ParquetWriter(part, first.schema, compression=_COMPRESSION, use_dictionary=False) as writer,
     ):
         for table in itertools.chain([first], groups):
             writer.write_table(table.combine_chunks())
 
 
-def _row_groups(parts: Iterable[Embedding]) -> Iterator[pa.Table]:
+def _row_groups(parts: Iterable[Embedding], dtype: npt.DTypeLike) -> Iterator[pa.Table]:
     held: list[pa.Table] = []
     for vectors in parts:
-        held.append(to_table(vectors))
+        held.append(to_table(vectors, dtype))
         while sum(map(len, held)) >= ROW_GROUP:
             table = pa.concat_tables(held)
             yield table.slice(0, ROW_GROUP)
@@ -61,11 +66,12 @@ def _known_columns(path: Path) -> list[str]:
     return [name for name in _COLUMNS if name in names]
 
 
-def to_table(vectors: Embedding) -> pa.Table:
+def to_table(vectors: Embedding, dtype: npt.DTypeLike = np.float32) -> pa.Table:
     """Vectors as a table, marked as written by sanne."""
+    numbers = vectors.vectors.astype(dtype, copy=False)
     columns = {
         "id": pa.array(vectors.node_ids),
-        "embedding": pa.FixedSizeListArray.from_arrays(pa.array(vectors.vectors.ravel()), vectors.dim),
+        "embedding": pa.FixedSizeListArray.from_arrays(pa.array(numbers.ravel()), vectors.dim),
         "uncertainty": pa.array(vectors.uncertainty, from_pandas=True),  # NaN becomes null
     }
     if vectors.explanation is not None:
