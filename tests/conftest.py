@@ -6,6 +6,7 @@ import random
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,3 +77,16 @@ def chromium() -> str:
     path = browser.find()
     assert path is not None, browser.REMEDY
     return path
+
+
+@pytest.fixture(scope="module")
+def page_browser(chromium: str) -> Iterator[Any]:
+    """A Chromium that draws without a graphics card and asks nothing of the network."""
+    from playwright.sync_api import sync_playwright
+
+    quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
+    drawing = ["--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", *quiet, *drawing])
+        yield launched
+        launched.close()

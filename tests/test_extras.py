@@ -28,7 +28,6 @@ CASES: list[tuple[str, str, list[str]]] = [
     ("duckdb", "scale", ["build", "edges.csv", "--out", "graph"]),
     ("matplotlib", "plot", ["plot", "model", "--out", "map.png"]),
     ("openTSNE", "plot", ["plot", "model", "--out", "map.png", "--method", "tsne"]),
-    ("plotly", "plot", ["plot", "model", "--out", "map.html"]),
     ("ray", "distributed", ["embed", "model", "--engine", "ray", "--out", "vectors"]),
     ("fastapi", "serve", ["serve", "model", "--port", "0"]),
     ("httptools", "serve", ["serve", "model", "--port", "0"]),

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.datasets.catalogue import named_classes
-from sanne.draw.plot import COMMUNITY, plot_map
+from sanne.draw.picture import COMMUNITY
+from sanne.draw.plot import plot_map
 from sanne.errors import InputError, MissingExtraError
 from sanne.estimator import SANNE
 from sanne.evaluate.baselines import deepwalk, own_features, smoothed_features

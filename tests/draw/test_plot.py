@@ -1,7 +1,6 @@
 """Maps are drawn in every format, without touching matplotlib's global state."""
 
 import logging
-import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sanne.draw import plot
-from sanne.draw.plot import PALETTE, check_picture, map_points, plot_map
+from sanne.draw import image, plot
+from sanne.draw.colours import NO_LABEL, OTHER, PALETTE, PLAIN
+from sanne.draw.image import legend_entries
+from sanne.draw.picture import MapPicture
+from sanne.draw.plot import check_picture, map_points, plot_map
 from sanne.errors import InputError, MissingExtraError
 
 RANDOM = np.random.default_rng(0)
@@ -31,20 +33,6 @@ def test_every_format_is_written_whole(tmp_path: Path, ending: str) -> None:
     assert ("matplotlib.pyplot" in sys.modules) == had_pyplot
 
 
-def test_page_needs_no_network_and_names_every_node(tmp_path: Path) -> None:
-    path = tmp_path / "map.html"
-    ids = [f"paper-{i}" for i in range(59)] + ["<script>alert(1)</script>"]
-    names = np.array(["theory", "a & b", "learning"])[LABELS]
-    plot_map(VECTORS, names, path, method="pca", new=np.arange(60) < 5, node_ids=ids, title="<i>T</i>")
-    text = path.read_text()
-    assert len(text) > 1_000_000
-    assert not re.search(r"<script[^>]*\ssrc=", text)
-    assert all(name in text for name in (*ids[:59], "theory", "learning", "new node", "60 nodes"))
-    assert "<script>alert(1)" not in text
-    assert "lt;script" in text  # a page would else take an id for markup
-    assert "<i>T" not in text
-
-
 def test_tsne_keeps_clusters_apart_and_is_repeatable() -> None:
     points = map_points(VECTORS, "tsne", seed=1)
     np.testing.assert_array_equal(points, map_points(VECTORS, "tsne", seed=1))
@@ -62,15 +50,15 @@ def test_pca_puts_the_widest_axis_first() -> None:
     assert np.ptp(map_points(np.ones((20, 3)), "tsne")) < 1e-9
 
 
-def drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, vectors: Any, labels: Any, **settings: Any) -> plot._Map:
+def drawn(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, vectors: Any, labels: Any, **settings: Any) -> MapPicture:
     """What would be drawn."""
-    maps: list[plot._Map] = []
+    maps: list[MapPicture] = []
 
-    def keep(picture: plot._Map, path: Path) -> None:
+    def keep(picture: MapPicture, path: Path) -> None:
         path.touch()
         maps.append(picture)
 
-    monkeypatch.setattr(plot, "_draw_picture", keep)
+    monkeypatch.setattr(plot, "draw_picture", keep)
     plot_map(vectors, labels, tmp_path / "map.png", **settings)
     return maps[0]
 
@@ -80,23 +68,65 @@ def test_subtitle_counts_and_colours_follow_labels(monkeypatch: pytest.MonkeyPat
     labels[:4] = -1
     picture = drawn(monkeypatch, tmp_path, VECTORS, labels, method="pca", new=np.arange(60) < 7)
     assert picture.subtitle == "60 nodes · 3 labels · 7 new nodes, ringed · PCA"
-    assert picture.classes == ["0", "1", "2"]
-    assert set(picture.colours[:4]) == {plot.NO_LABEL}
-    assert picture.colours[10] == PALETTE[labels[10]]
-    assert picture.has_legend
+    shades = dict(zip(picture.ids, picture.colourings[0].hexes(), strict=True))
+    assert {shades[row] for row in range(4)} == {NO_LABEL}
+    entries = dict(legend_entries(picture))
+    assert list(entries) == ["1", "2", "0", "no label"]  # the commonest first
+    assert all(shades[row] == entries[str(labels[row])] for row in range(4, 60))
 
 
-def test_classes_sort_as_numbers_and_too_many_have_no_legend(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    picture = drawn(monkeypatch, tmp_path, VECTORS, np.arange(60) % 15, method="pca")
-    assert picture.classes == [str(i) for i in range(15)]
-    assert len(set(picture.colours)) == 15
-    assert not picture.has_legend
+def test_any_number_of_classes_has_a_legend(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    picture = drawn(monkeypatch, tmp_path, VECTORS, np.arange(60) % 30, method="pca")
+    entries = legend_entries(picture)
+    assert len(entries) == len(PALETTE) + 1
+    assert entries[-1] == (f"other ({30 - len(PALETTE)} classes)", OTHER)
 
 
-def test_without_labels_one_colour(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    picture = drawn(monkeypatch, tmp_path, VECTORS[:5], None, method="auto")
-    assert set(picture.colours) == {plot.PLAIN}
-    assert picture.subtitle == "5 nodes · PCA"  # too few for t-SNE
+def test_without_labels_communities_are_coloured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    picture = drawn(monkeypatch, tmp_path, VECTORS, None, method="auto", node_ids=[f"n{i}" for i in range(60)])
+    assert picture.colourings[0].title == "community"
+    assert len(picture.colourings[0].classes) > 1
+    assert picture.subtitle == "60 nodes · coloured by community · t-SNE"
+    few = drawn(monkeypatch, tmp_path, VECTORS[:5], None)
+    assert few.subtitle == "5 nodes · PCA"  # too few for t-SNE, and for communities
+    assert set(few.colourings[0].hexes()) == {PLAIN}
+
+
+def test_any_column_is_coloured_by(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    columns = {"uncertainty": RANDOM.random(60), "kind": ["a", "b"] * 30}
+    for color, count in (("uncertainty", 0), ("kind", 2), ("community", None), ("label", 3)):
+        picture = drawn(monkeypatch, tmp_path, VECTORS, LABELS, color=color, columns=columns, method="pca")
+        assert picture.colourings[0].title == color
+        assert {colouring.title for colouring in picture.colourings} == {"label", "uncertainty", "kind", "community"}
+        if count is not None:
+            assert len(legend_entries(picture)) == count
+    with pytest.raises(
+        InputError, match="no column 'flavour' to colour by; choose one of label, uncertainty, kind, com"
+    ):
+        plot_map(VECTORS, LABELS, tmp_path / "map.png", color="flavour", columns=columns)
+
+
+def test_names_of_regions_do_not_overlap_in_a_picture(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figures: list[Any] = []
+    real = image.matplotlib_figure()
+
+    def keep(*arguments: Any, **settings: Any) -> Any:
+        figures.append(real(*arguments, **settings))
+        return figures[-1]
+
+    monkeypatch.setattr(image, "matplotlib_figure", lambda: keep)
+    texts = [f"{['bread oven', 'bees hive', 'stars comet'][label]} number{i % 7}" for i, label in enumerate(LABELS)]
+    plot_map(VECTORS, LABELS, tmp_path / "map.png", texts=texts)
+    (figure,) = figures
+    written = [word for word in figure.axes[0].texts if word.get_text()]
+    assert len(written) >= 3
+    renderer = FigureCanvasAgg(figure).get_renderer()
+    boxes = [word.get_window_extent(renderer) for word in written]
+    assert not any(one.overlaps(other) for i, one in enumerate(boxes) for other in boxes[:i])
+    plot_map(VECTORS, LABELS, tmp_path / "map.png", texts=texts, regions=False)
+    assert not [word for word in figures[1].axes[0].texts if word.get_text()]
 
 
 def test_auto_is_tsne_while_that_is_quick(
@@ -113,8 +143,8 @@ def test_odd_names_do_not_upset_the_legend(tmp_path: Path) -> None:
     names = np.array(["_hidden", r"$\nonsense$", "n" * 80])[LABELS]
     plot_map(VECTORS, names, tmp_path / "map.svg", method="pca", title=r"10$ or \$20$")
     assert (tmp_path / "map.svg").stat().st_size > 5_000
-    assert plot._short("_hidden") == " _hidden"
-    assert len(plot._short("n" * 80)) == 24
+    assert image._short("_hidden") == " _hidden"
+    assert len(image._short("n" * 80)) == 24
 
 
 def hide(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
@@ -122,13 +152,15 @@ def hide(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
         monkeypatch.setitem(sys.modules, name, None)
 
 
-@pytest.mark.parametrize(("package", "ending"), [("matplotlib", ".png"), ("plotly", ".html")])
-def test_missing_extra_names_the_install_command(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, package: str, ending: str
+def test_a_picture_names_the_missing_extra_and_a_page_needs_none(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    hide(monkeypatch, package)
-    with pytest.raises(MissingExtraError, match=rf"{package}: pip install 'sanne\[plot\]'"):
-        check_picture(tmp_path / f"map{ending}")
+    hide(monkeypatch, "matplotlib")
+    hide(monkeypatch, "openTSNE")
+    with pytest.raises(MissingExtraError, match=r"matplotlib: pip install 'sanne\[plot\]'"):
+        check_picture(tmp_path / "map.png")
+    plot_map(VECTORS, LABELS, tmp_path / "map.html")
+    assert (tmp_path / "map.html").stat().st_size > 5_000
 
 
 def test_missing_tsne_falls_back_only_when_not_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -26,8 +26,11 @@ def info(client: httpx.Client) -> dict[str, Any]:
 def test_the_map_says_what_it_is(info: dict[str, Any]) -> None:
     assert info["kind"] == "tsne"
     assert info["drawn"] == info["total"] == COUNT
-    assert info["colouring"] == "label"
-    assert info["classes"] == ["0", "1", "2"]
+    colourings = {colouring["title"]: colouring for colouring in info["colourings"]}
+    assert list(colourings) == ["label", "predicted label", "uncertainty", "community"]
+    assert colourings["label"]["classes"] == ["0", "1", "2"]
+    assert colourings["uncertainty"]["kind"] == "number"
+    assert 0 <= colourings["uncertainty"]["low"] < colourings["uncertainty"]["high"] <= 1
     assert info["reads"] == "features"
     assert info["feature_width"] == 12
 
@@ -36,16 +39,37 @@ def test_points_and_ids_belong_together(client: httpx.Client, info: dict[str, An
     answer = client.get("/v1/map/points", params={"version": info["version"]})
     assert answer.headers["x-map-version"] == info["version"]
     assert "immutable" in answer.headers["cache-control"]
-    assert len(answer.content) == COUNT * (8 + 2)
-    points = np.frombuffer(answer.content, "<f4", 2 * COUNT).reshape(-1, 2)
-    colours = np.frombuffer(answer.content, "<u2", offset=8 * COUNT)
+    points = np.frombuffer(answer.content, "<f4").reshape(-1, 2)
     ids = client.get("/v1/map/ids").json()
     assert sorted(ids) == sorted(f"p{i}" for i in range(COUNT))
+    assert len(points) == COUNT
     assert np.isfinite(points).all()
-    assert [info["classes"][colour] for colour in colours] == [str(int(name[1:]) // 40) for name in ids]
     old = client.get("/v1/map/points", params={"version": "another"})
     assert old.content == answer.content
     assert old.headers["cache-control"] == "no-store"
+
+
+def test_points_are_coloured_by_what_is_asked_for(client: httpx.Client, info: dict[str, Any]) -> None:
+    ids = client.get("/v1/map/ids").json()
+
+    def colours(by: str) -> list[int]:
+        return np.frombuffer(client.get("/v1/map/colours", params={"by": by}).content, "<u2").tolist()
+
+    classes = info["colourings"][0]["classes"]
+    assert [classes[colour] for colour in colours("label")] == [str(int(name[1:]) // 40) for name in ids]
+    sure, unsure = np.argmin(colours("uncertainty")), np.argmax(colours("uncertainty"))
+    known = [client.get(f"/v1/nodes/{ids[row]}").json()["uncertainty"] for row in (sure, unsure)]
+    assert known[0] < known[1]
+    assert max(colours("community")) < len(info["colourings"][-1]["classes"])
+
+
+def test_regions_lie_on_the_map_and_have_different_names(client: httpx.Client, info: dict[str, Any]) -> None:
+    regions = client.get("/v1/map/regions").json()
+    points = np.frombuffer(client.get("/v1/map/points").content, "<f4").reshape(-1, 2)
+    assert len({region["name"] for region in regions}) == len(regions) > 2
+    assert {region["name"] for region in regions} <= {"0", "1", "2"}  # no texts, so the labels name them
+    for region in regions:
+        assert np.linalg.norm(points - [region["x"], region["y"]], axis=1).min() < 0.1 * np.ptp(points)
 
 
 def test_a_node_that_is_added_arrives_on_the_map_and_is_found(client: httpx.Client, info: dict[str, Any]) -> None:
@@ -58,6 +82,14 @@ def test_a_node_that_is_added_arrives_on_the_map_and_is_found(client: httpx.Clie
     assert answer["version"] == info["version"]
     (arrival,) = answer["nodes"]
     assert arrival["id"] == node["id"]
+    label, predicted, uncertainty, community = arrival["colours"]
+    assert label == info["no_colour"]  # labels are not guessed
+    likely = client.post("/v1/predict", json={"ids": [node["id"]]}).json()["nodes"][0]["labels"][0]["label"]
+    assert info["colourings"][1]["classes"][predicted] == str(likely)
+    scale = info["colourings"][2]
+    step = (kept["uncertainty"] - scale["low"]) / (scale["high"] - scale["low"]) * len(scale["light"])
+    assert uncertainty == int(np.clip(step, 0, len(scale["light"]) - 1))
+    assert community < len(info["colourings"][-1]["classes"])
     place = client.post("/v1/map/place", json={"nodes": [{"vector": kept["vector"]}]}).json()["nodes"][0]
     assert (place["x"], place["y"]) == pytest.approx((arrival["x"], arrival["y"]), abs=0.01)
     found = client.get("/v1/search", params={"q": "arrival/"}).json()
@@ -83,6 +115,7 @@ def test_a_node_that_is_added_arrives_on_the_map_and_is_found(client: httpx.Clie
         ("GET", "/v1/map/arrivals?after=-1", None, "after"),
         ("GET", "/v1/search?q=a&limit=1000", None, "limit"),
         ("GET", "/v1/search", None, "q"),
+        ("GET", "/v1/map/colours?by=flavour", None, "by"),
     ],
 )
 def test_what_is_wrong_is_named(client: httpx.Client, method: str, path: str, body: Any, field: str) -> None:

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sanne.draw.reduce import between
 from sanne.serve.explorer import map as maps
-from sanne.serve.explorer.layout import between, drawn_rows
-from sanne.serve.explorer.map import NO_COLOUR, NodeMap
+from sanne.serve.explorer.layout import drawn_rows
+from sanne.serve.explorer.map import NodeMap
 
 GROUPS, SIZE, DIM = 3, 30, 16
 LABELS = np.repeat(np.arange(GROUPS), SIZE)
+COLUMNS = {"label": LABELS}
 
 
 def planted(seed: int = 0, size: int = SIZE) -> Any:
@@ -23,8 +25,8 @@ def planted(seed: int = 0, size: int = SIZE) -> Any:
     return (np.repeat(centres, size, axis=0) + noise).astype(np.float32)
 
 
-def laid_out(folder: Path, vectors: Any, labels: Any = None) -> NodeMap:
-    node_map = NodeMap(folder, vectors, labels)
+def laid_out(folder: Path, vectors: Any, columns: Any = None) -> NodeMap:
+    node_map = NodeMap(folder, vectors, columns)
     node_map.start()
     wait_for(node_map)
     return node_map
@@ -50,11 +52,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def node_map(folder: Path) -> NodeMap:
-    return laid_out(folder, planted(), LABELS)
+    return laid_out(folder, planted(), COLUMNS)
 
 
 def test_a_plain_map_is_there_at_once_and_a_better_one_follows(tmp_path: Path, node_map: NodeMap) -> None:
-    first = NodeMap(tmp_path, planted(), LABELS)
+    first = NodeMap(tmp_path, planted(), COLUMNS)
     assert first.layout.kind == "pca"
     assert node_map.layout.kind == "tsne"
     assert first.layout.version != node_map.layout.version
@@ -70,34 +72,34 @@ def test_groups_stay_together(node_map: NodeMap) -> None:
 
 
 def test_it_is_kept_and_used_again_but_not_for_other_vectors(folder: Path, node_map: NodeMap) -> None:
-    again = NodeMap(folder, planted(), LABELS)
+    again = NodeMap(folder, planted(), COLUMNS)
     again.start()
     assert again.progress is None
     assert again.layout.version == node_map.layout.version
-    other = NodeMap(folder, planted(seed=1), LABELS)
+    other = NodeMap(folder, planted(seed=1), COLUMNS)
     assert other._read_kept() is None
 
 
-@pytest.mark.parametrize("damage", ["points.npy", "communities.npy", "map.json"])
+@pytest.mark.parametrize("damage", ["points.npy", "map.json"])
 def test_a_damaged_map_is_not_used(tmp_path: Path, folder: Path, node_map: NodeMap, damage: str) -> None:
     copy = tmp_path / "map"
     copy.mkdir()
     for file in (folder / "map").iterdir():
         content = file.read_bytes()
         (copy / file.name).write_bytes(content[: len(content) // 2] if file.name == damage else content)
-    assert NodeMap(tmp_path, planted(), LABELS)._read_kept() is None
+    assert NodeMap(tmp_path, planted(), COLUMNS)._read_kept() is None
     (copy / damage).unlink()
-    assert NodeMap(tmp_path, planted(), LABELS)._read_kept() is None
+    assert NodeMap(tmp_path, planted(), COLUMNS)._read_kept() is None
 
 
 def test_newcomers_fall_among_their_like_and_move_nobody(node_map: NodeMap) -> None:
     before = node_map.layout.points.copy()
     vectors = planted(seed=3, size=5)
-    points, colours = node_map.place(vectors)
+    points, nearest = node_map.place(vectors)
     expected = np.repeat(np.arange(GROUPS), 5)
     found = groups_of(points, node_map.layout.points, LABELS[node_map.layout.rows])
     assert (found == expected).mean() > 0.9
-    assert set(colours) == {NO_COLOUR}  # labels are not guessed
+    assert (LABELS[node_map.layout.rows[nearest]] == expected).all()
     np.testing.assert_array_equal(node_map.layout.points, before)
 
 
@@ -108,36 +110,18 @@ def test_a_newcomer_alone_stands_where_it_stands_among_others(node_map: NodeMap)
     np.testing.assert_allclose(alone, together, atol=1e-3)
 
 
-def test_without_labels_communities_are_shown_and_newcomers_join_them(tmp_path: Path) -> None:
-    node_map = laid_out(tmp_path, planted())
-    layout = node_map.layout
-    assert layout.colouring == "community"
-    assert layout.classes[0] == "community 1"
-    for community in np.unique(layout.colours):  # none holds nodes of two groups
-        assert len(np.unique(LABELS[layout.rows[layout.colours == community]])) == 1
-    _, colours = node_map.place(planted(seed=5, size=4))
-    groups = {
-        tuple(np.unique(LABELS[layout.rows[np.isin(layout.colours, part)]])) for part in colours.reshape(GROUPS, 4)
-    }
-    assert groups == {(0,), (1,), (2,)}
-
-
-def test_labels_are_named_in_order_and_gaps_have_no_colour(tmp_path: Path) -> None:
-    layout = NodeMap(tmp_path, planted(size=4), np.array([10, 9, -1, 2] * 3)).layout
-    assert layout.classes == ["2", "9", "10"]
-    names = [None if colour == NO_COLOUR else layout.classes[colour] for colour in layout.colours]
-    wanted = dict(zip(range(12), ["10", "9", None, "2"] * 3, strict=True))
-    assert names == [wanted[row] for row in layout.rows]
-    words = NodeMap(tmp_path, planted(size=4), np.array(["b", "", "a", None] * 3, dtype=object)).layout
-    assert words.classes == ["a", "b"]
-    assert NodeMap(tmp_path, planted(size=4), np.full(12, -1)).layout.colouring == "none"
-
-
-def test_rare_labels_give_way_to_common_ones(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(maps, "CLASSES_AT_MOST", 2)
-    layout = NodeMap(tmp_path, planted(size=4), np.array(["rare", *["b"] * 5, *["a"] * 6], dtype=object)).layout
-    assert layout.classes == ["a", "b"]
-    assert (layout.colours == NO_COLOUR).sum() == 1
+def test_regions_are_named_by_words_that_set_them_apart(tmp_path: Path) -> None:
+    subjects = ("graph walks", "protein cells", "market prices")
+    texts = [f"about {subjects[label]} and more {row}" for row, label in enumerate(LABELS)]
+    node_map = NodeMap(tmp_path, planted(), texts=texts)
+    broad = [region for region in node_map.layout.regions if region.level == 0]
+    assert sorted(" ".join(sorted(region.name.split(" · "))) for region in broad) == [
+        "cells protein", "graph walks", "market prices",
+    ]  # fmt: skip
+    (community,) = node_map.colourings
+    assert sorted(community.classes) == sorted(region.name for region in broad)
+    for code in range(GROUPS):  # none holds nodes of two groups
+        assert len(set(LABELS[node_map.layout.rows[community.codes == code]])) == 1
 
 
 def test_of_many_nodes_a_sample_is_drawn_and_of_it_a_part_is_fitted(
@@ -145,7 +129,7 @@ def test_of_many_nodes_a_sample_is_drawn_and_of_it_a_part_is_fitted(
 ) -> None:
     monkeypatch.setattr("sanne.serve.explorer.layout.DRAWN_AT_MOST", 80)
     monkeypatch.setattr(maps, "FITTED_AT_MOST", 60)
-    node_map = laid_out(tmp_path, planted(), LABELS)
+    node_map = laid_out(tmp_path, planted(), COLUMNS)
     layout = node_map.layout
     assert len(layout.rows) == len(set(layout.rows)) == 80
     assert node_map.total == 90
@@ -201,7 +185,7 @@ def test_a_process_lays_out_what_a_thread_does(
     tmp_path: Path, node_map: NodeMap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(maps, "_OWN_PROCESS", 0)
-    other = laid_out(tmp_path, planted(), LABELS)
+    other = laid_out(tmp_path, planted(), COLUMNS)
     assert other.layout.version == node_map.layout.version
     assert (tmp_path / "map" / "points.npy").is_file()
 

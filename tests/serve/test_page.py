@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 from running_server import RunningServer, fit_and_save
 
 from planted import TINY
@@ -47,16 +47,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def site(served: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
     with RunningServer(served, tmp_path_factory.mktemp("site") / "store") as server:
         yield server
-
-
-@pytest.fixture(scope="module")
-def browser(chromium: str) -> Iterator[Browser]:
-    quiet = ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run"]
-    drawing = ["--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", *quiet, *drawing])
-        yield launched
-        launched.close()
 
 
 class Visit:
@@ -107,8 +97,8 @@ class Visit:
 
 
 @pytest.fixture
-def visit(browser: Browser, site: RunningServer) -> Iterator[Visit]:
-    visit = Visit(browser, site.url)
+def visit(page_browser: Browser, site: RunningServer) -> Iterator[Visit]:
+    visit = Visit(page_browser, site.url)
     yield visit
     visit.context.close()
     assert visit.faults == []
@@ -266,8 +256,8 @@ def test_a_node_that_others_delete_goes_from_the_map_by_itself(visit: Visit, sit
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_on_a_phone(browser: Browser, site: RunningServer, scheme: Any) -> None:
-    visit = Visit(browser, site.url, viewport={"width": 360, "height": 700}, has_touch=True, color_scheme=scheme)
+def test_it_fits_on_a_phone(page_browser: Browser, site: RunningServer, scheme: Any) -> None:
+    visit = Visit(page_browser, site.url, viewport={"width": 360, "height": 700}, has_touch=True, color_scheme=scheme)
     page = visit.settled()
     find(page, "#query", "paper-7", "paper-7")
     expect_chosen(page, "paper-7")
@@ -282,9 +272,9 @@ def test_it_fits_on_a_phone(browser: Browser, site: RunningServer, scheme: Any) 
     assert visit.faults == []
 
 
-def test_a_server_that_is_gone_is_said_so(browser: Browser, served: Path, tmp_path: Path) -> None:
+def test_a_server_that_is_gone_is_said_so(page_browser: Browser, served: Path, tmp_path: Path) -> None:
     with RunningServer(served, tmp_path / "store", token="sesame") as server:
-        visit = Visit(browser, server.url)
+        visit = Visit(page_browser, server.url)
         page = visit.open()
         page.fill("#token-value", "wrong")
         page.keyboard.press("Enter")
@@ -298,11 +288,11 @@ def test_a_server_that_is_gone_is_said_so(browser: Browser, served: Path, tmp_pa
 
 
 @pytest.mark.slow
-def test_a_picture_for_the_docs(browser: Browser, cora: Graph, tmp_path: Path) -> None:
+def test_a_picture_for_the_docs(page_browser: Browser, cora: Graph, tmp_path: Path) -> None:
     picture = Path(PICTURE or tmp_path / "page.png")
     model = fit_cora(tmp_path)
     with RunningServer(model, tmp_path / "store") as server:
-        visit = Visit(browser, server.url, viewport={"width": 1280, "height": 800})
+        visit = Visit(page_browser, server.url, viewport={"width": 1280, "height": 800})
         page = visit.settled()
         page.click("#open-add")
         page.fill("#add-id", "a new paper")

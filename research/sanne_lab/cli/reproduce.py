@@ -134,7 +134,7 @@ def figure2(
     as_json: Json = False,
 ) -> None:
     """The vectors of one split as t-SNE maps, transductive and inductive side by side."""
-    from sanne.draw.plot import matplotlib_figure
+    from sanne.draw.image import matplotlib_figure
     from sanne.draw.reduce import tsne_package
     from sanne_lab.experiments import figure2 as figure
 
@@ -156,7 +156,7 @@ def figure3(
     as_json: Json = False,
 ) -> None:
     """The effect of layers, heads and walks of the paper's model on validation accuracy, as bars with deviations."""
-    from sanne.draw.plot import matplotlib_figure
+    from sanne.draw.image import matplotlib_figure
     from sanne_lab.experiments import figure3 as figure
     from sanne_lab.experiments.table2 import searched_cells
 
@@ -205,7 +205,7 @@ def spread(
     as_json: Json = False,
 ) -> None:
     """Are newcomers with a large uncertainty wrong more often? Accuracy by quarters, and a picture."""
-    from sanne.draw.plot import matplotlib_figure
+    from sanne.draw.image import matplotlib_figure
 
     matplotlib_figure()  # a missing package is reported before anything is trained
     _run_task("spread", dataset, None, recipe, None, jobs, count, out, settings, as_json)

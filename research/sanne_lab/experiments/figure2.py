@@ -11,7 +11,8 @@ from scipy.linalg import orthogonal_procrustes
 
 from sanne.datasets.catalogue import named_classes
 from sanne.draw.colours import INK, NO_LABEL, PALETTE, PAPER, SOFT_INK
-from sanne.draw.plot import Points, map_points, matplotlib_figure
+from sanne.draw.image import matplotlib_figure
+from sanne.draw.plot import Points, map_points
 from sanne.evaluate.splits import Splits
 from sanne.graph.graph import FloatArray, Graph
 from sanne.graph.split import hide_nodes

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sanne.draw.colours import INK, PALETTE, PAPER, SOFT_INK
-from sanne.draw.plot import matplotlib_figure
+from sanne.draw.image import matplotlib_figure
 from sanne_lab.experiments.data import DATASETS, SETTINGS
 from sanne_lab.experiments.gone import shown
 from sanne_lab.experiments.paper_figures import FIGURE3

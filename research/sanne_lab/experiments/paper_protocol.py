@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sanne.draw.colours import INK, PALETTE, PAPER, SOFT_INK
-from sanne.draw.plot import matplotlib_figure
+from sanne.draw.image import matplotlib_figure
 from sanne_lab.experiments.data import DATASETS, SETTINGS
 from sanne_lab.experiments.pictures import save_picture
 from sanne_lab.experiments.summaries import tried_text

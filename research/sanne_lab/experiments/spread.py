@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.draw.colours import INK, PALETTE, PAPER, SOFT_INK
-from sanne.draw.plot import matplotlib_figure
+from sanne.draw.image import matplotlib_figure
 from sanne_lab.experiments import newcomers
 from sanne_lab.experiments.confidence import accuracy_by_quarter, error_auc
 from sanne_lab.experiments.gone import shown

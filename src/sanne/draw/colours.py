@@ -1,7 +1,7 @@
 """What the points of a map are coloured by: classes, the largest with colours of their own, or numbers on a scale."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -26,7 +26,11 @@ PLAIN, NO_LABEL, INK, SOFT_INK, PAPER = PALETTE[0], "#C9CDD2", "#1F2430", "#5A62
 NO_COLOUR = 2**16 - 1
 STEPS = 64  # colours on the scale of numbers
 CLASSES_AT_MOST = 200  # in a legend; rarer ones have no colour
-_STOPS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))  # viridis
+_STOPS = np.array([(68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37)])  # viridis
+_PLACES = np.linspace(0, len(_STOPS) - 1, STEPS)
+_CHANNELS = np.stack([np.interp(_PLACES, np.arange(len(_STOPS)), channel) for channel in _STOPS.T], axis=1).astype(int)
+_SHADES = tuple(f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in _CHANNELS.tolist())
+_NONE: Codes = np.zeros(0, np.uint16)
 _FEW = 20  # integers with more different values than this are a scale, not classes
 
 
@@ -49,31 +53,45 @@ class Colouring:
         table = [*self.light, *[OTHER] * (len(self.classes) - len(self.light)), grey]
         return np.array(table)[np.minimum(self.codes, len(table) - 1)]
 
+    def encode(self, values: Any) -> Codes:
+        """The codes of any values, as numbers or as names of classes; NO_COLOUR for those that are not among them."""
+        codes = np.full(len(values), NO_COLOUR, np.uint16)
+        if self.kind == "number":
+            numbers = np.asarray(values, np.float64)
+            known = np.isfinite(numbers)
+            steps = (numbers[known] - self.low) / max(self.high - self.low, 1e-12) * STEPS
+            codes[known] = np.clip(steps, 0, STEPS - 1).astype(np.uint16)
+        else:
+            code_of = {name: code for code, name in enumerate(self.classes)}
+            codes[:] = [code_of.get(str(value), NO_COLOUR) for value in values]
+        return codes
+
     def described(self) -> dict[str, Any]:
         """All but the codes, ready for JSON."""
         names = ("title", "kind", "classes", "low", "high", "light", "dark")
         return {name: getattr(self, name) for name in names}
 
 
-def colour_by(title: str, values: Any, vectors: npt.NDArray[Any] | None = None) -> Colouring:
+def colour_by(title: str, values: Any, vectors: npt.NDArray[Any] | None = None, *, scale: bool = True) -> Colouring:
     """Numbers with many values as a scale, all else as classes; None, NaN, "" and -1 have no colour.
 
-    With `vectors`, classes whose vectors are alike get colours that are not.
+    With `vectors`, classes whose vectors are alike get colours that are not. Without `scale`, numbers are classes too.
     """
     column = np.asarray(values)
-    numbers = _numbers(column)
+    numbers = _numbers(column) if scale else None
     if numbers is not None:
-        return _scale(title, numbers)
+        known = numbers[np.isfinite(numbers)]  # from percentiles, as a few extremes would squeeze the others together
+        low, high = np.percentile(known, (1, 99)).tolist() if len(known) else (0.0, 0.0)
+        found = Colouring(title, "number", _NONE, low=low, high=high, light=_SHADES, dark=_SHADES)
+        return replace(found, codes=found.encode(numbers))
     given = np.asarray(has_label(column.tolist()), bool)
-    names = np.array([str(value) for value in column[given].tolist()], object)
-    ranked = sorted(Counter(names).items(), key=lambda pair: (-pair[1], _sort_key(pair[0])))[:CLASSES_AT_MOST]
-    classes = tuple(name for name, _ in ranked)
-    code_of = {name: code for code, name in enumerate(classes)}
-    codes = np.full(len(column), NO_COLOUR, np.uint16)
-    codes[given] = [code_of.get(name, NO_COLOUR) for name in names]
-    order = _spread(codes, min(len(classes), len(PALETTE)), vectors)
+    sizes = Counter(str(value) for value in column[given].tolist())
+    ranked = sorted(sizes, key=lambda name: (-sizes[name], _sort_key(name)))[:CLASSES_AT_MOST]
+    found = Colouring(title, "class", _NONE, tuple(ranked))
+    codes = np.where(given, found.encode(column.tolist()), NO_COLOUR).astype(np.uint16)
+    order = _spread(codes, min(len(ranked), len(PALETTE)), vectors)
     light, dark = (tuple(_PAIRS[k][side] for k in order) for side in (0, 1))
-    return Colouring(title, "class", codes, classes, light=light, dark=dark)
+    return replace(found, codes=codes, light=light, dark=dark)
 
 
 def plain(count: int) -> Colouring:
@@ -92,18 +110,6 @@ def _numbers(column: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
     if column.dtype.kind in "iu":
         numbers[numbers == -1] = np.nan  # how tables of integers spell a missing value
     return numbers if len(np.unique(numbers[np.isfinite(numbers)])) > _FEW else None
-
-
-def _scale(title: str, numbers: npt.NDArray[np.float64]) -> Colouring:
-    """Steps from the first to the last percentile, so that a few extremes do not squeeze the others together."""
-    known = np.isfinite(numbers)
-    low, high = np.percentile(numbers[known], (1, 99)) if known.any() else (0.0, 0.0)
-    codes = np.full(len(numbers), NO_COLOUR, np.uint16)
-    codes[known] = np.clip((numbers[known] - low) / max(high - low, 1e-12) * STEPS, 0, STEPS - 1).astype(np.uint16)
-    places = np.linspace(0, len(_STOPS) - 1, STEPS)
-    channels = [np.interp(places, range(len(_STOPS)), channel).astype(int) for channel in zip(*_STOPS, strict=True)]
-    shades = tuple(f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in zip(*channels, strict=True))
-    return Colouring(title, "number", codes, low=float(low), high=float(high), light=shades, dark=shades)
 
 
 def _spread(codes: Codes, count: int, vectors: npt.NDArray[Any] | None) -> list[int]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.draw.colours import INK, PAPER, SOFT_INK
-from sanne.draw.plot import PICTURES, matplotlib_figure
+from sanne.draw.image import PICTURES, matplotlib_figure
 from sanne.errors import InputError, import_extra
 from sanne.files.atomic import check_target, replaced_file
 

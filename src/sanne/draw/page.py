@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.draw.colours import NO_COLOUR
-from sanne.draw.plot import MapPicture
+from sanne.draw.picture import MapPicture
 
 FILES = Path(__file__).parent / "web"
 _TEXTS_AT_MOST = 200_000  # nodes; with more, the file has ids only
@@ -34,8 +34,8 @@ def write_page(picture: MapPicture, path: Path) -> None:
         (r"<title>.*</title>", f"<title>{html.escape(picture.title or 'Map')}</title>"),
         (r"<body>", f'<body><script type="text/plain" id="offline">{base64.b64encode(packed).decode()}</script>'),
     ):  # fmt: skip
-        page, count = re.subn(tag, lambda _, text=inlined: text, page)
-        assert count == 1, tag
+        before, after = re.split(tag, page)
+        page = before + inlined + after
     path.write_text(page, encoding="utf-8")
 
 

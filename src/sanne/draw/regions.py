@@ -135,7 +135,7 @@ def _word_names(levels: Levels, texts: Sequence[Any]) -> list[dict[int, str]]:
     Words that are spread over many fine clusters count less: in any language, those say nothing of a subject.
     """
     read = np.arange(0, len(texts), len(texts) // _TEXTS + 1)
-    vocabulary, counts = count_words([str(texts[row] or "") for row in read], _WORDS)
+    vocabulary, counts = count_words([str(texts[row] or "") for row in read.tolist()], _WORDS)
     counts.data[:] = 1
     spoken = np.array([any(letter.isalpha() for letter in word) for word in vocabulary])
     rarity = _rarity(levels[read, -1], counts)

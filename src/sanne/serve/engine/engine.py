@@ -278,12 +278,12 @@ class Engine:
             names = [ids.name(number) for number in np.flatnonzero(~self._state.graph.alive).tolist()]
             return [name for name in dict.fromkeys(names) if ids.find(name) < 0]
 
-    def arrived(self, first: int, count: int) -> list[tuple[NodeId, FloatArray] | None]:
-        """Ids and vectors of at most `count` added nodes in order, from position `first`; None for a deleted one."""
+    def arrived(self, first: int, count: int) -> list[tuple[NodeId, FloatArray, float] | None]:
+        """Id, vector and uncertainty of at most `count` added nodes, from position `first`; None for a deleted one."""
         with self._lock:
             graph, name, vector = self._state.graph, self._state.ids.name, self._state.vectors.get
             numbers = range(graph.base.num_nodes + first, graph.num_slots)[:count]
-            return [(name(number), vector(number)[0]) if graph.alive[number] else None for number in numbers]
+            return [(name(number), *vector(number)) if graph.alive[number] else None for number in numbers]
 
     def text_changes(self) -> TextChanges:
         """How ids and texts differ from those of the base graph."""

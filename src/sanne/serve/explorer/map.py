@@ -15,9 +15,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sanne.draw.colours import Codes, Colouring, colour_by, plain
+from sanne.draw.picture import Contents
 from sanne.draw.reduce import PrincipalAxes, between, first_two, nearest, tsne_package
-from sanne.draw.regions import Region, find_levels, find_regions, region_names
+from sanne.draw.regions import Region
 from sanne.errors import MissingExtraError, SanneError
 from sanne.files.atomic import replaced_folder
 from sanne.serve.explorer.layout import FITTED_AT_MOST, Floats, Rows, drawn_rows, lay_out, lay_out_apart
@@ -27,7 +27,6 @@ logger = logging.getLogger(__name__)
 Kind = Literal["tsne", "pca"]
 
 FOLDER = "map"  # inside the store
-COMMUNITY = "community"  # the colouring by broad region
 _FORMAT = 2
 _PATIENCE = 20.0  # seconds for a layout to stop
 _OWN_PROCESS = 1000  # nodes; fewer take less time than starting a process does
@@ -58,7 +57,7 @@ class NodeMap:
         vectors: Floats,
         columns: Mapping[str, npt.NDArray[Any]] | None = None,
         *,
-        texts: Sequence[Any] | None = None,
+        texts: Sequence[Any] | npt.NDArray[Any] | None = None,
         ids: npt.NDArray[Any] | None = None,
         seed: int = 0,
     ) -> None:
@@ -75,19 +74,11 @@ class NodeMap:
         self._closed = False
         self.total = len(vectors)
         self.progress: float | None = None  # of the t-SNE map that is being computed
-        self._levels = find_levels(reduced, seed)
         picked = {name: np.asarray(values)[self._rows] for name, values in (columns or {}).items()}
-        self._names = region_names(
-            self._levels,
-            texts=None if texts is None else [texts[row] for row in self._rows.tolist()],
-            labels=picked.get("label"),
-            ids=np.arange(len(vectors))[self._rows] if ids is None else ids[self._rows],
-            rows=reduced,
-        )
-        picked[COMMUNITY] = np.array([self._names[0].get(k, "") for k in self._levels[:, 0].tolist()], object)
-        found = [colour_by(name, values, reduced) for name, values in picked.items() if np.ndim(values) == 1]
-        self.colourings: list[Colouring] = [one for one in found if one.classes or one.kind == "number"]
-        self.colourings = self.colourings or [plain(len(self._rows))]
+        spoken = None if texts is None else [texts[row] for row in self._rows.tolist()]
+        names = self._rows if ids is None else ids[self._rows]
+        self._contents = Contents.of(reduced, picked, spoken, names, seed)
+        self.colourings = self._contents.colourings
         self.layout = self._draw("pca", np.asarray(first_two(reduced), np.float32))
 
     def start(self) -> None:
@@ -113,15 +104,14 @@ class NodeMap:
         if self._thread is not None:
             self._thread.join(_PATIENCE)
 
-    def place(self, vectors: Floats) -> tuple[Floats, Codes]:
-        """Points of new nodes, and the colours of the communities that they join."""
+    def place(self, vectors: Floats) -> tuple[Floats, Rows]:
+        """Points of new nodes, and for each the place on the map's list of the node that it resembles most."""
         reduced = self._reduce(np.asarray(vectors, np.float32))
-        joined = self.colourings[-1].codes[nearest(self._reference, reduced, 1)[0][:, 0]]
-        return between(self._reference, self.layout.points, reduced), joined
+        return between(self._reference, self.layout.points, reduced), nearest(self._reference, reduced, 1)[0][:, 0]
 
     def _draw(self, kind: Kind, points: Floats) -> Layout:
         version = hashlib.sha256(points.tobytes() + json.dumps([one.title for one in self.colourings]).encode())
-        regions = find_regions(points, self._levels, self._names)
+        regions = self._contents.regions(points)
         return Layout(kind, self._rows, points, regions, version.hexdigest()[:16])
 
     def _read_kept(self) -> Floats | None:

@@ -12,11 +12,12 @@ from starlette.types import Scope
 
 from sanne.draw.colours import NO_COLOUR
 from sanne.draw.page import FILES
+from sanne.draw.picture import COMMUNITY
 from sanne.errors import FieldError
 from sanne.evaluate.splits import has_label
 from sanne.graph.graph import Graph
 from sanne.serve.engine.engine import Engine
-from sanne.serve.explorer.map import COMMUNITY, NodeMap
+from sanne.serve.explorer.map import NodeMap
 from sanne.serve.explorer.search import NodeSearch
 from sanne.serve.http.app import Route, add_routes, json_response
 from sanne.serve.http.schemas import Number, Strict
@@ -35,7 +36,7 @@ _HEADERS = {
 _PLACED_AT_ONCE = 200  # new nodes; the page asks again for more
 _CACHED = {"cache-control": "private, max-age=31536000, immutable"}
 _NOT_CACHED = {"cache-control": "no-store"}
-PREDICTED = "predicted label"
+PREDICTED, UNCERTAINTY = "predicted label", "uncertainty"
 _BINARY = "application/octet-stream"
 
 
@@ -172,15 +173,10 @@ class Explorer:
             if self._labels is not None and self._labels.ndim == 1 and np.any(has_label(self._labels)):
                 columns["label"] = self._labels
             if self.engine.predicts:
-                classifier = self.engine.classifier
-                names = np.array([str(name) for name in classifier.classes], object)
-                parts = np.array_split(vectors, len(vectors) // 50_000 + 1)
-                columns[PREDICTED] = names[
-                    np.concatenate([classifier.probabilities(part).argmax(axis=1) for part in parts])
-                ]
+                columns[PREDICTED] = self._predicted(vectors)
             uncertainty = np.load(self._store / "uncertainty.npy", mmap_mode="r")
             if np.isfinite(uncertainty).any():
-                columns["uncertainty"] = uncertainty
+                columns[UNCERTAINTY] = uncertainty
             texts, ids = self._graph.texts, self._graph.node_ids
             self._map = NodeMap(self._store, vectors, columns, texts=texts, ids=ids)
             self._map.start()
@@ -236,10 +232,10 @@ class Explorer:
         headers = {"x-map-version": layout.version, **(_CACHED if version == layout.version else _NOT_CACHED)}
         return Response(layout.points.astype("<f4").tobytes(), media_type=_BINARY, headers=headers)
 
-    def colours(self, by: str) -> Response:
+    def colours(self, by: str | None = None) -> Response:
         """The colours of all points as 16-bit integers in little-endian order, by the title of a colouring."""
         for colouring in self.map.colourings:
-            if colouring.title == by:
+            if by in (None, colouring.title):
                 return Response(colouring.codes.astype("<u2").tobytes(), media_type=_BINARY, headers=_NOT_CACHED)
         known = ", ".join(repr(colouring.title) for colouring in self.map.colourings)
         raise FieldError("by", f"no colouring is called {by!r}; there are {known}")
@@ -252,8 +248,8 @@ class Explorer:
         """Nodes that were added, with their points."""
         version, arrived = self.map.layout.version, self.engine.arrived(after, _PLACED_AT_ONCE)
         there = [node for node in arrived if node is not None]
-        places = self._places([vector for _, vector in there])
-        nodes = [{"id": node_id, **place} for (node_id, _), place in zip(there, places, strict=True)]
+        places = self._places([vector for _, vector, _ in there], [uncertainty for *_, uncertainty in there])
+        nodes = [{"id": node_id, **place} for (node_id, *_), place in zip(there, places, strict=True)]
         return json_response(to_json({"version": version, "next": after + len(arrived), "nodes": nodes}), _NOT_CACHED)
 
     def deleted(self) -> Response:
@@ -276,17 +272,23 @@ class Explorer:
         hits, complete = self.search.find(q, limit)
         return json_response(to_json({"nodes": hits, "complete": complete}), _NOT_CACHED)
 
-    def _places(self, vectors: list[Any]) -> list[dict[str, Any]]:
+    def _places(self, vectors: list[Any], uncertainties: list[float] | None = None) -> list[dict[str, Any]]:
+        """Points and colours of new nodes; their labels are unknown."""
         rows = np.array(vectors, np.float32).reshape(-1, self.engine.dim)
-        points, joined = self.map.place(rows)
-        colours = np.full((len(rows), len(self.map.colourings)), NO_COLOUR)  # labels are not guessed
+        points, nearest = self.map.place(rows)
+        colours = np.full((len(rows), len(self.map.colourings)), NO_COLOUR)
         for column, colouring in enumerate(self.map.colourings):
             if colouring.title == COMMUNITY:
-                colours[:, column] = joined
-            elif colouring.title == PREDICTED and len(rows):
-                code_of = {name: code for code, name in enumerate(colouring.classes)}
-                likely = self.engine.classifier.probabilities(rows).argmax(axis=1)
-                names = [str(self.engine.classifier.classes[k]) for k in likely]
-                colours[:, column] = [code_of.get(name, NO_COLOUR) for name in names]
+                colours[:, column] = colouring.codes[nearest]
+            elif colouring.title == PREDICTED:
+                colours[:, column] = colouring.encode(self._predicted(rows))
+            elif colouring.title == UNCERTAINTY and uncertainties:
+                colours[:, column] = colouring.encode(uncertainties)
         found = zip(points.tolist(), colours.tolist(), strict=True)
         return [{"x": x, "y": y, "colours": row} for (x, y), row in found]
+
+    def _predicted(self, vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        classifier = self.engine.classifier
+        parts = np.array_split(vectors, len(vectors) // 50_000 + 1)
+        likely = np.concatenate([classifier.probabilities(part).argmax(axis=1) for part in parts])
+        return np.array([str(name) for name in classifier.classes], object)[likely]

@@ -1,0 +1,112 @@
+"""The map as a .png, .svg or .pdf picture, with matplotlib but without its global state."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sanne.draw.colours import INK, NO_COLOUR, NO_LABEL, OTHER, PAPER, SOFT_INK, Colouring
+from sanne.draw.picture import MapPicture
+from sanne.draw.regions import Region
+from sanne.errors import import_extra
+
+PICTURES = (".png", ".svg", ".pdf")
+_REGION_SIZES = (10.5, 8.0, 6.5)  # points, the letters of the regions of each level
+
+
+def matplotlib_figure() -> Any:
+    """The class of matplotlib's pictures, if it is installed."""
+    return import_extra("matplotlib.figure", "plot", "a picture of the map", "matplotlib").Figure
+
+
+def draw_picture(picture: MapPicture, path: Path) -> None:
+    colouring, count = picture.colourings[0], len(picture.points)
+    beside = bool(colouring.title) or picture.new > 0
+    figure = matplotlib_figure()(figsize=(10.4 if beside else 8.2, 7.2), dpi=160, facecolor=PAPER)
+    axes = figure.add_axes((0.02, 0.02, 0.74 if beside else 0.96, 0.86))
+    axes.set_axis_off()
+    axes.set_aspect("equal", adjustable="datalim")
+    size = float(np.clip(30_000 / count, 1.6, 60))
+    shades, fitted = colouring.hexes(), count - picture.new
+    dense = {"rasterized": count > 20_000}
+    axes.scatter(*picture.points[:fitted].T, s=size, c=shades[:fitted], alpha=0.75, linewidths=0, **dense)
+    ring = {"edgecolors": INK, "linewidths": 0.6}
+    axes.scatter(*picture.points[fitted:].T, s=max(1.3 * size, 9), c=shades[fitted:], **ring, **dense)
+    height = 0.905 if picture.title else 0.945
+    words = [
+        figure.text(0.035, 0.945, picture.title, fontsize=17, fontweight="bold", color=INK),
+        figure.text(0.035, height, picture.subtitle, fontsize=10.5, color=SOFT_INK),
+    ]
+    words += _add_legend(figure, picture) if beside else []
+    for word in words:
+        word.set_parse_math(False)  # a label may hold a dollar sign
+    _name_regions(figure, axes, picture.regions)
+    no_date = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
+    figure.savefig(path, metadata=no_date)
+
+
+def legend_entries(picture: MapPicture) -> list[tuple[str, str]]:
+    """Names and colours of a legend: the classes with a colour of their own, the others together."""
+    colouring = picture.colourings[0]
+    own, rest = len(colouring.light), len(colouring.classes) - len(colouring.light)
+    entries = [] if colouring.kind == "number" else list(zip(colouring.classes[:own], colouring.light, strict=True))
+    entries += [(f"other ({rest} classes)", OTHER)] if rest > 0 and colouring.kind == "class" else []
+    if colouring.title and (colouring.codes == NO_COLOUR).any():
+        entries.append((f"no {colouring.title}", NO_LABEL))
+    return entries
+
+
+def _add_legend(figure: Any, picture: MapPicture) -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    colouring, entries = picture.colourings[0], legend_entries(picture)
+    if colouring.kind == "number":
+        _add_scale(figure, colouring)
+    dots = [Line2D([], [], ls="", marker="o", ms=8, mfc=colour, mec="none") for _, colour in entries]
+    if picture.new:
+        dots.append(Line2D([], [], ls="", marker="o", ms=8, mfc="none", mec=INK, mew=1.2))
+    names = [_short(name) for name, _ in entries] + (["new node"] if picture.new else [])
+    place = (0.77, 0.16 if colouring.kind == "number" else 0.45)
+    legend = figure.legend(
+        dots, names, loc="center left", bbox_to_anchor=place, frameon=False, fontsize=10,
+        labelcolor=INK, handletextpad=0.3, labelspacing=0.65 if len(names) < 15 else 0.4,
+    )  # fmt: skip
+    return list(legend.get_texts())
+
+
+def _add_scale(figure: Any, colouring: Colouring) -> None:
+    axes = figure.add_axes((0.79, 0.3, 0.018, 0.4))
+    shades = import_extra("matplotlib.colors", "plot", "a picture", "matplotlib").to_rgba_array(colouring.light)
+    axes.imshow(shades[:, None], aspect="auto", origin="lower", extent=(0, 1, colouring.low, colouring.high))
+    axes.set_xticks([])
+    axes.yaxis.tick_right()
+    axes.tick_params(colors=INK, labelsize=9, length=0)
+    axes.set_title(_short(colouring.title), fontsize=10, color=INK, loc="left")
+    axes.spines[:].set_visible(False)
+
+
+def _name_regions(figure: Any, axes: Any, regions: list[Region]) -> None:
+    """Write names where they do not overlap: the broad ones, then as many finer ones as there is room for."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.patheffects import withStroke
+
+    renderer = FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
+    frame, halo = axes.get_window_extent(renderer), [withStroke(linewidth=2.4, foreground=PAPER)]
+    taken: list[Any] = []
+    for region in regions:
+        word = axes.text(
+            region.x, region.y, region.name, fontsize=_REGION_SIZES[region.level], color=INK, ha="center", va="center",
+            fontweight="bold" if region.level == 0 else "normal", path_effects=halo,
+        )  # fmt: skip
+        word.set_parse_math(False)
+        box = word.get_window_extent(renderer).expanded(1.04, 1.25)
+        inside = box.x0 >= frame.x0 and box.x1 <= frame.x1 and box.y0 >= frame.y0 and box.y1 <= frame.y1
+        if inside and not any(box.overlaps(other) for other in taken):
+            taken.append(box)
+        else:
+            word.remove()
+
+
+def _short(name: str) -> str:
+    shown = name if len(name) <= 24 else name[:23] + "…"
+    return f" {shown}" if shown.startswith("_") else shown  # matplotlib hides names that start with "_"

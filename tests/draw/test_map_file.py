@@ -1,0 +1,99 @@
+"""The map as one HTML file, opened in a browser from disk, as a colleague would who got it by mail."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from scipy import sparse
+
+from sanne.draw.plot import plot_map
+
+COUNT = 90
+TOPICS = np.repeat(np.arange(3), COUNT // 3)
+NAMES = np.array(["theory", "a & b", "learning"])[TOPICS]
+WORDS = ("bread oven", "bees hive", "stars comet")
+IDS = [f"paper-{i}" for i in range(COUNT - 1)] + ["<script>alert(1)</script>"]
+LONELY = 12  # has no links
+
+
+def links() -> Any:
+    """A ring, without one node."""
+    ends = [i for i in range(COUNT) if i != LONELY]
+    ring = sparse.csr_matrix((np.ones(len(ends)), (ends, ends[1:] + ends[:1])), shape=(COUNT, COUNT))
+    return ring + ring.T
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "map.html"
+    stream = np.random.default_rng(0)
+    plot_map(
+        4 * np.eye(8)[TOPICS] + stream.normal(size=(COUNT, 8)),
+        NAMES,
+        path,
+        columns={"uncertainty": stream.random(COUNT)},
+        new=np.arange(COUNT) < 5,
+        node_ids=IDS,
+        texts=[f"{WORDS[topic]} and <b>more</b> {i}" for i, topic in enumerate(TOPICS)],
+        links=links(),
+        title="<i>T</i>",
+    )
+    return path
+
+
+@pytest.fixture
+def page(page_browser: Browser, file: Path) -> Iterator[Page]:
+    context = page_browser.new_context(viewport={"width": 1100, "height": 700}, reduced_motion="reduce")
+    page = context.new_page()
+    faults: list[str] = []
+    page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("request", lambda request: faults.append(request.url) if request.url.startswith("http") else None)
+    page.goto(file.as_uri())
+    expect(page.locator("#facts")).to_contain_text("90 nodes")
+    yield page
+    context.close()
+    assert faults == []
+
+
+def find(page: Page, text: str, wanted: str) -> None:
+    page.fill("#query", text)
+    page.locator("#query-list li", has_text=wanted).first.wait_for()
+    page.keyboard.press("Enter")
+    expect(page.locator("#panel h2")).to_have_text(wanted)
+
+
+def test_it_is_one_file_and_says_what_it_is(page: Page, file: Path) -> None:
+    assert not re.search(r"<(script|link|img)[^>]*\s(src|href)=", file.read_text())
+    expect(page.locator("h1")).to_have_text("<i>T</i>")
+    expect(page.locator("#facts")).to_have_text("90 nodes · 5 new")
+    assert page.locator("#classes .name").all_text_contents() == ["a & b", "learning", "theory"]
+    expect(page.locator("#open-add")).to_be_hidden()  # there is no server to add to
+
+
+def test_a_node_is_found_by_its_text_and_shows_text_and_links(page: Page) -> None:
+    find(page, "hive more 40", "paper-40")
+    expect(page.locator("#panel .body")).to_have_text("bees hive and <b>more</b> 40")
+    neighbours = page.locator("#panel .list button .name").all_text_contents()
+    assert sorted(neighbours) == ["paper-39", "paper-41"]
+    find(page, "<script", "<script>alert(1)</script>")
+
+
+def test_a_node_without_links_says_so(page: Page) -> None:
+    find(page, f"paper-{LONELY}", f"paper-{LONELY}")
+    expect(page.locator("#panel .alone")).to_contain_text("no links")
+
+
+def test_points_can_be_coloured_by_every_column(page: Page) -> None:
+    assert page.locator("#colour-by option").all_text_contents() == ["label", "uncertainty", "community"]
+    page.select_option("#colour-by", label="uncertainty")
+    expect(page.locator("#classes .scale")).to_be_visible()
+    page.select_option("#colour-by", label="community")
+    expect(page.locator("#classes .name")).to_have_count(3)
+    assert set(" · ".join(page.locator("#classes .name").all_text_contents()).split(" · ")) == set(
+        " ".join(WORDS).split()
+    )

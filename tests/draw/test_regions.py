@@ -1,0 +1,80 @@
+"""Regions of a map: clusters inside clusters, named by the words that set them apart."""
+
+import numpy as np
+import pytest
+
+from sanne.draw.regions import find_levels, find_regions, region_names
+
+SUBJECTS = ("bread oven dough", "bees hive honey", "stars orbit comet", "ships harbour sail")
+KINDS = ("old", "big", "wild")
+
+
+def planted(size: int = 60) -> tuple[np.ndarray, list[str], np.ndarray]:
+    """Rows of four groups of three parts each, and texts with the words of both."""
+    stream = np.random.default_rng(0)
+    group = np.repeat(np.arange(4), 3 * size)
+    part = np.tile(np.repeat(np.arange(3), size), 4)
+    rows = 4 * np.eye(8)[group] + np.eye(8)[4 + part] + 0.1 * stream.normal(size=(len(group), 8))
+    words = [f"{SUBJECTS[g]} and {KINDS[p]}{g}" for g, p in zip(group.tolist(), part.tolist(), strict=True)]
+    texts = [f"the text of a {some} things, {i}" for i, some in enumerate(words)]
+    return rows, texts, group
+
+
+def test_broad_regions_are_the_groups_and_bear_their_words() -> None:
+    rows, texts, group = planted()
+    levels = find_levels(rows, seed=0)
+    names = region_names(levels, texts=texts, ids=np.arange(len(rows)), rows=rows)
+    assert len(names[0]) == 4
+    for cluster, name in names[0].items():
+        (own,) = set(group[levels[:, 0] == cluster])
+        assert set(name.split(" · ")) <= set(SUBJECTS[own].split())
+
+
+def test_finer_regions_lie_inside_broader_ones_and_have_words_of_their_own() -> None:
+    rows, texts, _ = planted()
+    levels = find_levels(rows, seed=0)
+    for finer, broader in ((2, 1), (1, 0)):
+        parents = {(fine, broad) for fine, broad in levels[:, [finer, broader]].tolist()}
+        assert len(parents) == len({fine for fine, _ in parents})
+    names = region_names(levels, texts=texts, ids=np.arange(len(rows)), rows=rows)
+    for fine, broad in set(map(tuple, levels[:, [1, 0]].tolist())):
+        assert not set(names[1][fine].split(" · ")) & set(names[0][broad].split(" · "))
+    fine_words = {word for name in names[1].values() for word in name.split(" · ")}
+    assert {f"{kind}{group}" for kind in KINDS for group in range(4)} & fine_words
+
+
+def test_words_that_all_texts_share_name_nothing() -> None:
+    rows, texts, _ = planted()
+    names = region_names(find_levels(rows, 0), texts=texts, ids=np.arange(len(rows)), rows=rows)
+    words = {word for level in names for name in level.values() for word in name.split(" · ")}
+    assert not words & {"the", "text", "of", "a", "and", "things"}
+
+
+def test_without_texts_the_commonest_label_names_a_region_and_without_labels_ids_in_its_middle() -> None:
+    rows, _, group = planted()
+    ids = np.array([f"node-{i}" for i in range(len(rows))], object)
+    levels = find_levels(rows, 0)
+    labels = np.array(["bread", "bees", "stars", "ships"], object)[group]
+    labels[::7] = None
+    named = region_names(levels, labels=labels, ids=ids, rows=rows)
+    assert set(named[0].values()) == {"bread", "bees", "stars", "ships"}
+    by_id = region_names(levels, ids=ids, rows=rows)
+    for cluster, name in by_id[0].items():
+        assert set(name.split(", ")) <= set(ids[levels[:, 0] == cluster])
+
+
+def test_a_region_is_where_most_of_its_nodes_are_not_between_them() -> None:
+    points = np.concatenate([np.full((30, 2), 0.0), np.full((10, 2), 100.0)]) + np.random.default_rng(0).random((40, 2))
+    (region,) = find_regions(points, np.zeros((40, 1), np.int64), [{0: "all"}])
+    assert region.x == pytest.approx(0.5, abs=0.5)
+    assert region.size == 40
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 40])
+def test_few_nodes_have_few_regions(count: int) -> None:
+    rows, texts, _ = planted()
+    some = slice(None, None, len(rows) // count)
+    levels = find_levels(rows[some], 0)
+    names = region_names(levels, texts=texts[some], ids=np.arange(len(levels)), rows=rows[some])
+    assert levels.shape[1] == len(names) == 3
+    assert len(set(levels[:, 0])) <= max(1, count // 10)
