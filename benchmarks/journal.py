@@ -19,8 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sanne.serve.store.changes import Changes, NodeRow
-from sanne.serve.store.database import Database
+from sanne.serve.store.store import Changes, FolderStore, NodeRow
 
 DIM = 128
 CLIENTS = (1, 16)
@@ -29,7 +28,7 @@ LINKS = 3
 WORDS, VOCABULARY = 20, 1433  # as in a paper of Cora
 
 
-def measure(database: Database, clients: int, seconds: float) -> tuple[int, int]:
+def measure(database: FolderStore, clients: int, seconds: float) -> tuple[int, int]:
     """Acknowledged writes and commits of clients that each write one node after the other."""
     waiting: queue.SimpleQueue[tuple[NodeRow, list[str], threading.Event] | None] = queue.SimpleQueue()
     ended = time.perf_counter() + seconds
@@ -89,7 +88,8 @@ def main() -> None:
         for clients, total in results.items():
             with tempfile.TemporaryDirectory(dir=options.folder) as folder:
                 place = Path(folder)
-                database = Database(place, DIM, new=True)
+                vectors = np.zeros((1, DIM), np.float32), np.zeros(1, np.float32)
+                database = FolderStore(place, model="", graph="", dim=DIM, make_vectors=lambda found=vectors: found)
                 writes, commits = measure(database, clients, options.seconds)
                 database.close()
                 for i, value in enumerate((writes, commits, size_of(place))):

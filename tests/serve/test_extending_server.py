@@ -17,8 +17,7 @@ from sanne.serve.engine.engine import Engine
 from sanne.serve.http.app import Route, add_routes, json_response, make_app
 from sanne.serve.http.schemas import Strict
 from sanne.serve.http.work import to_json
-from sanne.serve.store.changes import Changes, NodeRow
-from sanne.serve.store.store import MakeVectors
+from sanne.serve.store.store import Changes, MakeVectors, NodeRow
 from sanne.serve.store.vectors import LiveVectors
 
 GRAPH = graph_of("plain")
@@ -29,11 +28,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_model(tmp_path_factory.mktemp("models") / "model", GRAPH)
 
 
-class MemoryContents:
-    """Keeps what was written for as long as the process lives."""
+class MemoryStore:
+    """A store for additions and refreshed vectors of the base, for as long as the process lives."""
 
-    def __init__(self) -> None:
-        self.all = Changes()
+    def __init__(self, vectors: LiveVectors, kept: Changes) -> None:
+        self.vectors = vectors
+        self.all = kept
 
     def deleted(self) -> Iterator[str]:
         return iter(self.all.deleted)
@@ -47,22 +47,14 @@ class MemoryContents:
     def stale(self) -> Iterator[tuple[str, bool]]:
         return ((id, own) for id, own in self.all.stale.items() if own is not None)
 
-
-class MemoryStore:
-    """A store for additions and refreshed vectors of the base."""
-
-    def __init__(self, vectors: LiveVectors, contents: MemoryContents) -> None:
-        self.vectors = vectors
-        self.contents = contents
-
     def write(self, changes: Changes) -> None:
-        known = self.contents.all.nodes
+        known = self.all.nodes
         for id, row in changes.nodes.items():
             if row.kind == "refreshed" and id in known:
                 row = replace(known[id], vector=row.vector, uncertainty=row.uncertainty)
             known[id] = row
-        self.contents.all.edges |= changes.edges
-        self.contents.all.stale |= changes.stale
+        self.all.edges |= changes.edges
+        self.all.stale |= changes.stale
 
     def close(self) -> None:
         pass
@@ -72,12 +64,10 @@ class MemoryStores:
     """Stores by name."""
 
     def __init__(self) -> None:
-        self._kept: dict[str, MemoryContents] = {}
+        self._kept: dict[str, Changes] = {}
 
     def open(self, folder: str | Path, *, make_vectors: MakeVectors, **expected: Any) -> MemoryStore:
-        return MemoryStore(
-            LiveVectors(*map(np.array, make_vectors())), self._kept.setdefault(str(folder), MemoryContents())
-        )
+        return MemoryStore(LiveVectors(*map(np.array, make_vectors())), self._kept.setdefault(str(folder), Changes()))
 
 
 def test_a_store_of_ones_own(model: Path, tmp_path: Path) -> None:

@@ -202,7 +202,7 @@ def test_a_batch_that_cannot_be_written_leaves_no_trace(kind: str, tmp_path: Pat
 
 def test_many_requests_are_one_transaction_that_is_synchronised(model: Path, tmp_path: Path) -> None:
     engine = Engine.open(model, GRAPH, tmp_path / "store")
-    database = engine._store.contents._connection
+    database = engine._store._connection
     assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert database.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
     commands: list[str] = []
@@ -218,7 +218,7 @@ def test_changes_that_wait_together_are_one_transaction(model: Path, tmp_path: P
     """And lead to the same state as one by one, also after a restart."""
     together, in_turn = (Engine.open(model, GRAPH, tmp_path / name) for name in ("together", "in turn"))
     commands: list[str] = []
-    together._store.contents._connection.set_trace_callback(commands.append)
+    together._store._connection.set_trace_callback(commands.append)
     nodes = [dataclasses.replace(newcomer(i), id=f"p{i % 6}", links=((f"p{(i + 1) % 6}", 1.0),)) for i in range(8)]
     edges: list[list[tuple[str | int, str | int, float]]] = [[("p0", f"p{100 + i}", 2.0)] for i in range(5)]
     together.replace([*nodes, NewNode("nobody"), NewNode("p9", text="not read")])

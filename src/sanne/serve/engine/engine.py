@@ -83,7 +83,7 @@ class Engine:
         self.feature_width = state.features.reads.width  # numbers in a row of features, if it reads features
         self._classifier = artifact.classifier
         self.predicts = artifact.classifier is not None
-        state.load(store.contents)
+        state.load(store)
 
     @classmethod
     def open(
@@ -92,7 +92,7 @@ class Engine:
         graph: Graph,
         store_folder: str | Path,
         artifact: Artifact | None = None,
-        open_store: OpenStore = FolderStore.open,
+        open_store: OpenStore = FolderStore,
     ) -> Self:
         """Load the model, unless it was read before (`artifact`), and open its store or create one."""
         artifact = artifact or Artifact.read(model_folder)

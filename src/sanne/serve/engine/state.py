@@ -12,7 +12,7 @@ from sanne.graph.graph import FloatArray
 from sanne.serve.engine.ids import NodeIds, key_of
 from sanne.serve.live.features import LiveFeatures, NewNode, NodeId
 from sanne.serve.live.graph import Links, LiveGraph
-from sanne.serve.store.changes import Changes, Contents, NodeRow
+from sanne.serve.store.store import Changes, NodeRow, Store
 from sanne.serve.store.vectors import LiveVectors
 
 NEAR_DEGREE = 32  # neighbours of a changed node with more are not marked: few of their walks take the changed edge
@@ -148,7 +148,7 @@ class LiveState:
         self.changes = Changes()
         self._undo.clear()
 
-    def load(self, contents: Contents) -> None:
+    def load(self, contents: Store) -> None:
         """Apply what a store has, to the base as it was when the store was made."""
         for key in contents.deleted():
             self.delete(self._find(key))

@@ -51,12 +51,6 @@ class Refusal(Exception):
         given = {name: str(value) for name, value in headers.items() if value is not None}
         return Response(self.body(), self.status, given, "application/json")
 
-    def as_http(self) -> bytes:
-        """A whole HTTP/1.1 answer that closes the connection, for what is refused before it is a request."""
-        headers = [(b"connection", b"close"), *self.response().raw_headers]
-        lines = [b"HTTP/1.1 %d " % self.status, *(b"%b: %b" % header for header in headers), b"", self.body()]
-        return b"\r\n".join(lines)
-
 
 def busy(retry_after: int) -> Refusal:
     """The queue is full."""
@@ -66,11 +60,6 @@ def busy(retry_after: int) -> Refusal:
 def body_too_large(limit: int) -> Refusal:
     """More bytes than a request may have."""
     return Refusal(413, "body_too_large", f"the body is larger than {limit:,} bytes: send fewer nodes at a time")
-
-
-def head_too_large(limit: int) -> Refusal:
-    """More bytes than a request's head may have."""
-    return Refusal(431, "head_too_large", f"the request's head is larger than {limit:,} bytes")
 
 
 def closing() -> Refusal:

@@ -8,7 +8,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sanne.graph.ids import control_character
-from sanne.serve.http.errors import Refusal, body_too_large, busy, head_too_large
+from sanne.serve.http.errors import Refusal, body_too_large, busy
 from sanne.serve.limits import ServeLimits
 
 _METHODS_WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
@@ -66,7 +66,7 @@ class Guard:
         """Everything that the head says."""
         headers = Headers(scope=scope)
         if sum(len(name) + len(value) + len(b": \r\n") for name, value in headers.raw) > self._config.max_header_bytes:
-            raise head_too_large(self._config.max_header_bytes)
+            raise Refusal(431, "head_too_large", f"headers of more than {self._config.max_header_bytes:,} bytes")
         host = headers.get("host", "")
         if self._hosts is not None and _without_port(host).lower() not in self._hosts:
             message = f"this server is not called {host[:100]!r}: start it with --allow-host NAME if it should be"
@@ -89,18 +89,23 @@ class Guard:
         if declared.isdecimal() and int(declared) > limit:
             raise body_too_large(limit)
         try:
-            while more:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise Disconnected
-                part = message.get("body", b"")
-                body += part
-                self.held += len(part)
-                more = message.get("more_body", False)
-                if len(body) > limit:
-                    raise body_too_large(limit)
-                if more and self.held > self._config.max_open_bytes:
-                    raise busy(1)
+            async with asyncio.timeout(self._config.receive_seconds):
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise Disconnected
+                    part = message.get("body", b"")
+                    body += part
+                    self.held += len(part)
+                    more = message.get("more_body", False)
+                    if len(body) > limit:
+                        raise body_too_large(limit)
+                    if more and self.held > self._config.max_open_bytes:
+                        raise busy(1)
+        except TimeoutError:
+            raise Refusal(
+                408, "body_too_slow", f"send a body within {self._config.receive_seconds:g} seconds"
+            ) from None
         finally:
             self.held -= len(body)
         messages: list[Message] = [{"type": "http.request", "body": bytes(body), "more_body": False}]

@@ -13,13 +13,12 @@ from fastapi import FastAPI
 
 from sanne.errors import InputError
 from sanne.serve.http.app import Api
-from sanne.serve.http.connections import LimitedProtocol, limited_protocol
-from sanne.serve.http.errors import closing
+from sanne.serve.http.connections import LimitedProtocol
 from sanne.serve.limits import ServeLimits
 
 
 class _Server(uvicorn.Server):
-    """uvicorn's server; on shutdown it first answers 503 to requests that are not accepted yet."""
+    """uvicorn's server; on shutdown it answers 503 to new requests."""
 
     def __init__(self, config: uvicorn.Config, api: Api, on_start: Callable[[], Any]) -> None:
         super().__init__(config)
@@ -34,9 +33,6 @@ class _Server(uvicorn.Server):
         self._on_start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        for connection in self.server_state.connections.copy():
-            assert isinstance(connection, LimitedProtocol)
-            connection.refuse_unfinished(closing())
         self._api.writer.refuse_new()
         await super().shutdown(sockets)
 
@@ -78,7 +74,8 @@ def run_app(app: FastAPI, listener: socket.socket, config: ServeLimits, on_start
     """Serve until SIGTERM or SIGINT; `on_start` is called when connections are accepted."""
     settings = uvicorn.Config(
         app,
-        http=limited_protocol(config),
+        http=type("Limited", (LimitedProtocol,), {"limits": config}),
+        limit_concurrency=config.max_connections,
         ws="none",
         lifespan="on",
         log_config=None,
