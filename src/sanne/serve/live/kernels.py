@@ -3,90 +3,49 @@
 Random streams are read as in `walks/kernels.py`: the same neighbours give the same walks.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from sanne.seeds import kernel, mix, step, walk_stream
 from sanne.walks.diffusion import EDGE, STAY
-from sanne.walks.kernels import find_weighted, fraction
-
-_STAY = -1
-
-
-class _Row(NamedTuple):
-    """A node's neighbours: a part of the arrays of the base, or of those of the copied rows."""
-
-    copied: Any
-    low: Any
-    high: Any
-    plain: Any  # whether all arcs weigh one
-    total: Any  # sum of the weights
-    indices: Any  # of all nodes
-    weights: Any
+from sanne.walks.kernels import NONE, fraction, pick_uniform, pick_weighted
 
 
 @kernel
-def _row(base: Any, overlay: Any, node: Any) -> Any:
+def _next(base: Any, overlay: Any, node: Any, bits: np.uint64) -> Any:
+    """A neighbour of a node, in proportion to the weights; the node itself where there is none."""
     slot = overlay.slots[node]
     if slot >= 0:
         low, high = overlay.lows[slot], overlay.highs[slot]
-        total = overlay.sums[high - 1] if high > low else 0.0
-        return _Row(True, low, high, overlay.plain[slot], total, overlay.indices, overlay.weights)
-    low, high, plain, total = 0, 0, len(base.weights) == 0, 0.0
-    if node < len(base.indptr) - 1:
-        low, high = base.indptr[node], base.indptr[node + 1]
-        total = float(high - low) if plain else base.totals[node]
-    return _Row(False, low, high, plain, total, base.indices, base.weights)
-
-
-@kernel
-def _first_above(sums: Any, low: Any, high: Any, point: float) -> Any:
-    """The first position whose running sum exceeds `point`; the last one if none does."""
-    high -= 1
-    while low < high:
-        middle = (low + high) >> 1
-        if sums[middle] > point:
-            high = middle
+        if low == high:
+            return node
+        if overlay.plain[slot]:
+            place = np.int64(((bits >> np.uint64(32)) * np.uint64(high - low)) >> np.uint64(32))
         else:
-            low = middle + 1
-    return low
-
-
-@kernel
-def _position_at(base: Any, overlay: Any, row: Any, point: float) -> Any:
-    """The position in a row where the running sum of its weights first exceeds `point`."""
-    if row.plain:
-        return min(row.low + np.int64(point), row.high - 1)
-    if row.copied:
-        return np.int64(_first_above(overlay.sums, row.low, row.high, point))
-    return np.int64(find_weighted(row.low, row.high, base.weights, base.marks, point))
-
-
-@kernel
-def _draw(base: Any, overlay: Any, row: Any, bits: np.uint64) -> Any:
-    """A position in a row, in proportion to the weights; -1 where there are no neighbours."""
-    degree = np.uint64(row.high - row.low)
-    if degree == 0:
-        return np.int64(_STAY)
-    if row.plain:
-        return row.low + np.int64(((bits >> np.uint64(32)) * degree) >> np.uint64(32))
-    return _position_at(base, overlay, row, fraction(bits) * row.total)
+            point = fraction(bits) * overlay.sums[high - 1]
+            place = min(np.searchsorted(overlay.sums[low:high], point, side="right"), high - low - 1)
+        return np.int64(overlay.indices[low + place])
+    if node >= len(base.indptr) - 1:
+        return node
+    start = np.uint64(node)
+    if len(base.weights) > 0:
+        found = pick_weighted(base.indptr, base.weights, base.totals, base.marks, start, bits)
+    else:
+        found = pick_uniform(base.indptr, start, bits)
+    return node if found == NONE else np.int64(base.indices[found])
 
 
 @kernel
 def first_order(base: Any, overlay: Any, starts: Any, keys: Any, numbers: Any, seed: Any, walks: Any) -> None:
     """Fill `walks` (count, walk_length); walk i is drawn from the stream (seed, 0, keys[i], numbers[i])."""
     for i in range(len(starts)):
-        node = starts[i]
+        node = np.int64(starts[i])
         state = walk_stream(np.uint64(seed), np.uint64(0), keys[i], np.uint64(numbers[i]))
         walks[i, 0] = node
         for position in range(1, walks.shape[1]):
             state = step(state)
-            row = _row(base, overlay, node)
-            drawn = _draw(base, overlay, row, mix(state))
-            if drawn >= 0:
-                node = np.int64(row.indices[drawn])
+            node = _next(base, overlay, node, mix(state))
             walks[i, position] = node
 
 
