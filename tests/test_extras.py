@@ -34,7 +34,6 @@ CASES: list[tuple[str, str, list[str]]] = [
     ("orjson", "serve", ["serve", "model", "--port", "0"]),
     ("prometheus_client", "serve", ["serve", "model", "--port", "0"]),
     ("uvicorn", "serve", ["serve", "model", "--port", "0"]),
-    ("lancedb", "ann", ["export", "model", "--to", "lancedb", "--out", "l"]),
     ("faiss", "ann", ["export", "model", "--to", "faiss", "--out", "v.faiss"]),
 ]
 OPTIONAL = sorted({package for package, _, _ in CASES} | {"pandas", "polars", "httpx", "sanne_lab", "torch_geometric"})

@@ -10,7 +10,6 @@ from typing import Any
 import duckdb
 import faiss
 import gensim.models
-import lancedb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -26,7 +25,6 @@ FILES = {
     "parquet": "vectors.parquet",
     "npy": "vectors.npy",
     "word2vec": "vectors.txt",
-    "lancedb": "vectors.lancedb",
     "faiss": "vectors.faiss",
 }
 DOCS = Path(__file__).parents[2] / "docs" / "export.md"
@@ -73,12 +71,8 @@ def test_numpy_and_gensim_read_theirs_exactly(folder: Path, model: SANNE) -> Non
     np.testing.assert_array_equal(words.vectors, model.embedding_)
 
 
-def test_lancedb_and_faiss_find_the_nodes_that_similar_finds(folder: Path, model: SANNE) -> None:
+def test_faiss_finds_the_nodes_that_similar_finds(folder: Path, model: SANNE) -> None:
     expected = [node for node, _ in model.similar("paper-17", 10)]
-    table = lancedb.connect(folder / "vectors.lancedb").open_table("nodes")
-    rows = table.search(model.embedding_[17]).distance_type("cosine").limit(11).to_list()
-    assert [row["id"] for row in rows if row["id"] != "paper-17"] == expected
-    assert rows[0]["uncertainty"] == model.uncertainty_[17]
     index = faiss.read_index(str(folder / "vectors.faiss"))
     cosines, found = index.search(model.embedding_[17:18] / np.linalg.norm(model.embedding_[17]), 11)
     assert [f"paper-{row}" for row in found[0][1:]] == expected
@@ -120,20 +114,15 @@ def test_integer_ids_stay_integers(tmp_path: Path) -> None:
     graph = planted_graph(size=10)
     numbered = Graph(graph.indptr, graph.indices, None, np.arange(30) * 7, features=graph.features)
     SANNE(settings=TINY).fit(numbered).save(tmp_path / "model")
-    export_vectors(tmp_path / "model", "lancedb", tmp_path / "db")
-    export_vectors(tmp_path / "model", "lancedb", tmp_path / "db")  # an older database is replaced
-    assert lancedb.connect(tmp_path / "db").open_table("nodes").to_arrow()["id"].to_pylist() == list(range(0, 210, 7))
     export_vectors(tmp_path / "model", "parquet", tmp_path / "v.parquet")
     assert pl.read_parquet(tmp_path / "v.parquet")["id"].dtype == pl.Int64
 
 
 def test_parts_are_joined_in_order(folder: Path, model: SANNE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sanne.vectors.export._ROWS_AT_ONCE", 7)
-    export_vectors(folder / "model", "lancedb", tmp_path / "db")
     export_vectors(folder / "model", "npy", tmp_path / "v.npy")
     export_vectors(folder / "model", "faiss", tmp_path / "v.faiss")
-    table = lancedb.connect(tmp_path / "db").open_table("nodes").to_arrow()
-    assert table["id"].to_pylist() == model.node_ids_.tolist()
+    assert (tmp_path / "v.ids.txt").read_text().splitlines() == model.node_ids_.tolist()
     np.testing.assert_array_equal(np.load(tmp_path / "v.npy"), model.embedding_)
     assert faiss.read_index(str(tmp_path / "v.faiss")).ntotal == len(model.node_ids_)
 
@@ -141,39 +130,12 @@ def test_parts_are_joined_in_order(folder: Path, model: SANNE, tmp_path: Path, m
 def test_vectors_without_a_uncertainty_are_exported_with_null(tmp_path: Path) -> None:
     SANNE(settings=TRAINED | {"epochs": 1}).fit(planted_graph(size=10)).save(tmp_path / "model")
     assert np.isnan(SANNE.load(tmp_path / "model").uncertainty_).all()
-    export_vectors(tmp_path / "model", "lancedb", tmp_path / "db")
     export_vectors(tmp_path / "model", "parquet", tmp_path / "v.parquet")
-    assert lancedb.connect(tmp_path / "db").open_table("nodes").to_arrow()["uncertainty"].null_count == 30
     assert pl.read_parquet(tmp_path / "v.parquet")["uncertainty"].null_count() == 30
 
 
 def contents(place: Path) -> dict[str, bytes]:
     return {str(path.relative_to(place)): path.read_bytes() for path in sorted(place.rglob("*")) if path.is_file()}
-
-
-def test_other_tables_of_a_database_stay(folder: Path, model: SANNE, tmp_path: Path) -> None:
-    database = lancedb.connect(tmp_path / "db")
-    database.create_table("thesis", [{"chapter": 1}])
-    before = contents(tmp_path / "db")
-    for _ in range(2):  # added, then replaced
-        export_vectors(folder / "model", "lancedb", tmp_path / "db")
-        assert before.items() <= contents(tmp_path / "db").items()
-        assert sorted(path.name for path in (tmp_path / "db").iterdir()) == ["nodes.lance", "thesis.lance"]
-        table = lancedb.connect(tmp_path / "db").open_table("nodes").to_arrow()
-        assert table["id"].to_pylist() == model.node_ids_.tolist()
-
-
-@pytest.mark.parametrize("owner", ["stranger", "extended"])
-def test_a_table_that_is_not_as_sanne_writes_it_is_not_replaced(folder: Path, tmp_path: Path, owner: str) -> None:
-    if owner == "stranger":
-        lancedb.connect(tmp_path / "db").create_table("nodes", [{"id": "x", "vector": [1.0, 2.0], "uncertainty": 0.5}])
-    else:
-        export_vectors(folder / "model", "lancedb", tmp_path / "db")
-        lancedb.connect(tmp_path / "db").open_table("nodes").add_columns({"note": "'mine'"})
-    before = contents(tmp_path / "db")
-    with pytest.raises(InputError, match="not replaced; choose another folder"):
-        export_vectors(folder / "model", "lancedb", tmp_path / "db")
-    assert contents(tmp_path / "db") == before
 
 
 @pytest.mark.parametrize(("target", "name"), [("npy", "v.npy"), ("faiss", "v.faiss")])
@@ -190,27 +152,21 @@ def test_a_list_of_ids_of_something_else_is_not_replaced(folder: Path, tmp_path:
         ("npy", "v.parquet", "ends in .npy"),
         ("word2vec", "v", "ends in .txt or .vec"),
         ("faiss", "none/v.faiss", "mkdir -p"),
-        ("lancedb", "taken", "other files in this folder"),
         ("pickle", "v.pkl", "unknown format 'pickle': choose one of parquet"),
     ],
 )
 def test_wrong_places_are_refused_and_nothing_is_left(
     folder: Path, tmp_path: Path, target: Any, out: str, message: str
 ) -> None:
-    (tmp_path / "taken").mkdir()
-    (tmp_path / "taken" / "thesis.tex").write_text("years of work")
     with pytest.raises(InputError, match=message):
         export_vectors(folder / "model", target, tmp_path / out)
-    assert [path.name for path in tmp_path.rglob("*")] == ["taken", "thesis.tex"]
+    assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("package", "target", "extra"), [("lancedb", "lancedb", "ann"), ("faiss", "faiss", "ann")])
-def test_a_missing_extra_is_named_before_anything_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, target: Any, extra: str
-) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(MissingExtraError, match=rf"sanne\[{extra}\]"):
-        export_vectors("no model", target, tmp_path / "v.faiss")
+def test_a_missing_extra_is_named_before_anything_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(MissingExtraError, match=r"sanne\[ann\]"):
+        export_vectors("no model", "faiss", tmp_path / "v.faiss")
 
 
 def test_a_damaged_model_is_refused(folder: Path, tmp_path: Path) -> None:

@@ -11,10 +11,8 @@ from sanne.cli.options import Json, ModelFolder, VectorType, seconds_since, show
 
 def export(
     model: ModelFolder,
-    to: Annotated[
-        str, typer.Option(metavar="FORMAT", help="The format: parquet, npy, csv, word2vec, lancedb or faiss.")
-    ],
-    out: Annotated[Path, typer.Option(help="vectors.parquet, .npy, .csv, .txt/.vec, .faiss; for lancedb a folder.")],
+    to: Annotated[str, typer.Option(metavar="FORMAT", help="The format: parquet, npy, csv, word2vec or faiss.")],
+    out: Annotated[Path, typer.Option(help="vectors.parquet, .npy, .csv, .txt/.vec or .faiss.")],
     dtype: VectorType = "float32",
     as_json: Json = False,
 ) -> None:

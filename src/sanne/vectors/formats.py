@@ -17,7 +17,6 @@ from sanne.errors import InputError, first_line
 from sanne.files.atomic import check_target
 from sanne.graph.readers.typed_tables import DAMAGE
 from sanne.vectors.arrays import check_array_file, check_faiss, read_npy, write_faiss, write_npy
-from sanne.vectors.lance import check_lancedb, write_lancedb
 from sanne.vectors.parquet import read_parquet, write_parquet
 from sanne.vectors.text import read_csv, read_word2vec, write_csv, write_word2vec
 from sanne.vectors.vectors import Embedding, Explanation
@@ -33,7 +32,7 @@ class Format:
     """How vectors are written and read; `write` gets the number of vectors and their size, and checked parts."""
 
     name: str
-    endings: tuple[str, ...]  # of file names; none for a folder, which only `export` writes
+    endings: tuple[str, ...]  # of file names
     write: Callable[[Path, Iterable[Embedding], int, int], None]  # whole or not at all
     read: Callable[[Path], Embedding] | None = None
     keeps: tuple[str, ...] = ()  # of uncertainty and explanation
@@ -72,7 +71,6 @@ for _form in (
     Format("csv", (".csv",), write_csv, read_csv, ("uncertainty",)),
     Format("word2vec", (".txt", ".vec", ".w2v"), write_word2vec, read_word2vec),
     Format("faiss", (".faiss", ".index"), write_faiss, check=check_faiss),
-    Format("lancedb", (), write_lancedb, keeps=("uncertainty",), check=check_lancedb),
 ):
     register(_form)
 
@@ -88,7 +86,7 @@ def check_output(path: str | Path, name: str | None = None, dtype: Dtype = "floa
     form = _of_ending(ending) if name is None else FORMATS[name]
     if form is None:
         raise InputError(f"cannot write {path}: unknown ending {ending!r}; use one of {', '.join(_endings())}")
-    if form.endings and ending not in form.endings:
+    if ending not in form.endings:
         raise InputError(f"cannot write {path} as {name}: give a name that ends in {' or '.join(form.endings)}")
     if dtype == "float16" and form.write_half is None:
         able = ", ".join(other.name for other in FORMATS.values() if other.write_half)
