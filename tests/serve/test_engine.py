@@ -408,4 +408,4 @@ def test_reads_from_other_threads_while_nodes_are_added(engine: Engine) -> None:
 
 def test_labels_without_a_classifier_are_refused_with_the_command_that_makes_one(engine: Engine) -> None:
     with pytest.raises(FieldError, match="sanne predict MODEL --labels FILE --save"):
-        engine.predict(engine.some_ids(1))
+        _ = engine.classifier

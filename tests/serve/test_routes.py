@@ -60,6 +60,7 @@ def test_labels_are_predicted_for_existing_and_new_nodes(client: httpx.Client) -
     found = client.post("/v1/embed", json={"nodes": new, "predict": True}).json()["nodes"]
     assert [one["prediction"]["labels"][0]["label"] for one in found] == [0, 2]
     assert "prediction" not in client.post("/v1/embed", json={"nodes": new}).json()["nodes"][0]
+    assert 0 <= first["uncertainty"] < 1
     error(client.post("/v1/predict", json={"ids": ["nobody"]}), 404)
     assert error(client.post("/v1/predict", json={"ids": ["p1"] * 1001}), 422)["field"] == "ids"
 
@@ -72,6 +73,70 @@ def test_embed_keeps_nothing_and_gives_the_same_again(client: httpx.Client) -> N
     assert "explanation" not in first["nodes"][0]
     assert client.get("/readyz").json()["nodes"] == before
     error(client.get(f"/v1/nodes/{request['nodes'][0]['id']}"), 404)
+
+
+def test_a_node_needs_no_id_to_be_embedded_and_vectors_can_be_left_out(client: httpx.Client) -> None:
+    nameless = [{"features": [0.5] * WIDTH, "links": ["p0"]}, {"links": ["p100"]}]
+    request = {"nodes": nameless, "similar": 1, "predict": True, "vectors": False}
+    found = client.post("/v1/embed", json=request).json()["nodes"]
+    assert [one["id"] for one in found] == ["nodes[0]", "nodes[1]"]
+    assert all({"uncertainty", "similar", "prediction"} <= one.keys() and "vector" not in one for one in found)
+    assert error(client.post("/v1/nodes", json={"nodes": nameless}), 422)["field"] == "nodes[0].id"
+
+
+def test_every_answer_about_a_node_has_its_uncertainty_and_says_if_it_has_no_links(client: httpx.Client) -> None:
+    alone, linked = node(links=[]), node()
+    added = client.post("/v1/nodes", json={"nodes": [alone, linked]}).json()["nodes"]
+    answers = [
+        *added,
+        *(client.get(f"/v1/nodes/{one['id']}").json() for one in (alone, linked)),
+        *client.post("/v1/predict", json={"ids": [alone["id"], linked["id"]]}).json()["nodes"],
+    ]
+    assert ["no links" in answer.get("note", "") for answer in answers] == [True, False] * 3
+    answers += [
+        client.get("/v1/similar/p5").json(),
+        client.post("/v1/similar", json={"vector": added[0]["vector"]}).json(),
+        client.post("/v1/similar", json={"node": {"links": ["p5"]}}).json(),
+    ]
+    assert all(0 <= answer["uncertainty"] < 1 for answer in answers)
+    one, two = node(links=[]), node(links=["p0"])
+    two["links"] = [one["id"]]
+    assert "note" not in client.post("/v1/embed", json={"nodes": [one, two]}).json()["nodes"][0]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "message"),
+    [
+        ("/v1/embed", {"nodes": [{"id": "x", "txet": "words"}]}, "did you mean 'text'?"),
+        ("/v1/embed", {"nodes": [{"id": "x", "feature": [1.0]}]}, "did you mean 'features'?"),
+        ("/v1/embed", {"nodes": [{"Links": ["p0"]}]}, "did you mean 'links'?"),
+        ("/v1/embed", {"node": [{"id": "x"}]}, "did you mean 'nodes'?"),
+        ("/v1/embed", {"nodes": [{"id": "x"}], "explane": 3, "similiar": 3}, "did you mean 'explain'?"),
+        ("/v1/embed", {"nodes": [{"links": [{"to": "p0", "wieght": 2}]}]}, "did you mean 'weight'?"),
+        ("/v1/edges", {"edges": [{"src": "p0", "target": "p1", "dst": "p1"}]}, "others are weight"),
+        ("/v1/refresh", {"": 1}, "there is no field ''"),
+    ],
+    ids=str,
+)
+def test_a_misspelt_field_is_answered_with_the_right_one(
+    client: httpx.Client, path: str, body: Any, message: str
+) -> None:
+    assert message in error(client.post(path, json=body), 422)["message"]
+
+
+def test_deleting_a_hub_takes_force(client: httpx.Client) -> None:
+    hub = node(links=[f"p{i}" for i in range(110)])
+    client.post("/v1/nodes", json={"nodes": [hub]})
+    refused = error(client.delete(f"/v1/nodes/{hub['id']}"), 409)
+    assert (refused["code"], "110 links: add ?force" in refused["message"]) == ("hub", True)
+    assert client.get(f"/v1/nodes/{hub['id']}").json()["degree"] == 110
+    assert client.delete(f"/v1/nodes/{hub['id']}?force").json()["deleted"] is True
+
+
+def test_every_route_is_summed_up_in_a_sentence(client: httpx.Client) -> None:
+    paths = client.get("/openapi.json").json()["paths"]
+    summaries = [operation["summary"] for methods in paths.values() for operation in methods.values()]
+    assert all(re.fullmatch(r"[A-Z/].* .*[a-z]\.", summary) for summary in summaries), summaries
 
 
 def test_nodes_of_one_request_may_link_to_each_other(client: httpx.Client) -> None:

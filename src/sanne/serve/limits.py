@@ -16,6 +16,7 @@ class ServeLimits(Checked):
     max_nodes: int = 256  # of an embedding or an addition; edges count as nodes do
     max_links: int = 10_000  # of one node
     max_similar: int = 1000  # nearest nodes, and nodes named as an explanation
+    max_deleted_links: int = 100  # of a node that is deleted without ?force
     max_body_bytes: int = 2 * 2**20  # reading so much JSON takes some 40 ms, in which nobody else is answered
     # all requests together
     max_batch_nodes: int = 64  # computed together

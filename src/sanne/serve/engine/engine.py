@@ -14,7 +14,7 @@ import numpy as np
 from sanne.errors import FieldError, SanneError, UnknownNodeError
 from sanne.graph.graph import FloatArray, Graph
 from sanne.model.artifact import Artifact
-from sanne.model.classifier import Classifier, Prediction
+from sanne.model.classifier import Classifier
 from sanne.model.model import Reading
 from sanne.seeds import derived_seed
 from sanne.serve.engine.checks import check_attributes, check_links, check_requests, stored_weight
@@ -81,6 +81,7 @@ class Engine:
         self.dim = state.vectors.dim
         self.reads = state.features.reads.attribute  # what the model reads of a node besides its links
         self.feature_width = state.features.reads.width  # numbers in a row of features, if it reads features
+        self.uncertainty_of = artifact.model.uncertainty
         self._classifier = artifact.classifier
         self.predicts = artifact.classifier is not None
         state.load(store)
@@ -243,15 +244,6 @@ class Engine:
                 "predict", "the model has no classifier: make one with sanne predict MODEL --labels FILE --save"
             )
         return self._classifier
-
-    def predict(self, ids: Sequence[NodeId]) -> list[tuple[NodeId, Prediction]]:
-        """The labels of existing nodes, from their vectors as they are now."""
-        classifier = self.classifier
-        with self._lock:
-            numbers = [self._number(id) for id in ids]
-            names = [self._state.ids.name(number) for number in numbers]
-            vectors = np.stack([self._state.vectors.get(number)[0] for number in numbers])
-        return list(zip(names, classifier.predict(vectors), strict=True))
 
     def some_ids(self, count: int) -> list[NodeId]:
         """The ids of some nodes, the first ones."""

@@ -3,12 +3,13 @@
 import contextlib
 import ctypes
 import gc
+import inspect
 import secrets
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import anyio.to_thread
 import numpy as np
@@ -26,20 +27,12 @@ from sanne.serve.http.errors import Refusal, add_error_handlers
 from sanne.serve.http.guard import Guard
 from sanne.serve.http.metrics import Measure, Metrics
 from sanne.serve.http.openapi import describe
-from sanne.serve.http.work import (
-    EmbedRequest,
-    Work,
-    known_json,
-    labelled_json,
-    nodes_json,
-    predictions_json,
-    similar_json,
-    to_json,
-)
+from sanne.serve.http.work import EmbedRequest, Work, known_json, nodes_json, predictions_json, similar_json, to_json
 from sanne.serve.limits import ServeLimits
 from sanne.serve.live.features import NewNode
 
 PathId = Annotated[str, Path(description="A node's id.", min_length=1, json_schema_extra=schemas.NO_CONTROL_CHARACTERS)]
+Force = Annotated[Literal["", "true", "false"], Query(description="Delete the node however many links it has.")]
 
 
 @dataclass(frozen=True)
@@ -104,7 +97,7 @@ class Api:
         """Compute something, so that the first client does not wait for kernels to be loaded."""
         self.work.embed.run([EmbedRequest((NewNode(self._unused_id()),), 1, 1, nodes_json)])
 
-    async def embed(self, request: schemas.Nodes) -> Response:
+    async def embed(self, request: schemas.Guests) -> Response:
         """Vectors of new nodes, from their text or features and their links. Nothing is kept."""
         return await self._embed(request, self.work.embed)
 
@@ -112,12 +105,18 @@ class Api:
         """Like /v1/embed, but keeps the nodes: from now on they can be linked to, found and walked through."""
         return await self._embed(request, self.work.add)
 
-    async def _embed(self, request: schemas.Nodes, kind: Kind) -> Response:
+    async def _embed(self, request: schemas.Guests | schemas.Nodes, kind: Kind) -> Response:
         self._check_count(len(request.nodes), self.config.max_nodes, "nodes")
         self._check_count(request.explained, self.config.max_similar, "explain")
         self._check_count(request.similar, self.config.max_similar, "similar")
-        nodes = tuple(self._new_node(node.id, node, f"nodes[{i}]") for i, node in enumerate(request.nodes))
-        write = partial(labelled_json, self.engine.classifier) if request.predict else nodes_json
+        nodes = tuple(
+            self._new_node(f"nodes[{i}]" if node.id is None else node.id, node, f"nodes[{i}]")
+            for i, node in enumerate(request.nodes)
+        )
+        linked_to = {str(target) for node in nodes for target, _ in node.links}
+        linked = [bool(node.links) or str(node.id) in linked_to for node in nodes]
+        classifier = self.engine.classifier if request.predict else None
+        write = partial(nodes_json, linked=linked, vectors=request.vectors, classifier=classifier)
         payload = EmbedRequest(nodes, request.explained, request.similar, write)
         return json_response(await self.writer.run(kind, payload, len(nodes)))
 
@@ -130,8 +129,11 @@ class Api:
         node = self._new_node(node_id, request, "")
         return json_response(await self.writer.run(self.work.replace, node))
 
-    async def delete(self, node_id: PathId) -> Response:
-        """Remove a node and its edges."""
+    async def delete(self, node_id: PathId, force: Force = "false") -> Response:
+        """Remove a node and its edges. A node with many links needs ?force."""
+        links = (await run_in_threadpool(self.engine.node, node_id)).degree
+        if force == "false" and links > self.config.max_deleted_links:
+            raise Refusal(409, "hub", f"{node_id!r} has {links:,} links: add ?force to delete it and them")
         return json_response(await self.writer.run(self.work.delete, node_id))
 
     async def add_edges(self, request: schemas.Edges) -> Response:
@@ -143,7 +145,8 @@ class Api:
     def similar(self, node_id: PathId, k: Annotated[int, Query(ge=1)] = 10) -> Response:
         """The nodes nearest to a node."""
         self._check_count(k, self.config.max_similar, "k")
-        return json_response(similar_json(self.engine.similar_to(node_id, k)))
+        found = self.engine.similar_to(node_id, k)
+        return json_response(similar_json(found, self.engine.node(node_id).uncertainty))
 
     async def similar_query(self, request: schemas.SimilarQuery) -> Response:
         """The nodes nearest to a vector, or to a described node."""
@@ -156,12 +159,13 @@ class Api:
         if vector.shape != (self.engine.dim,):
             raise FieldError("vector", f"{vector.size} numbers, but the model's vectors have {self.engine.dim}")
         found = await run_in_threadpool(self.engine.similar_to_vector, vector, request.k)
-        return json_response(similar_json(found))
+        return json_response(similar_json(found, float(self.engine.uncertainty_of(vector[None])[0])))
 
     def predict(self, request: schemas.PredictQuery) -> Response:
         """The labels of existing nodes, by the classifier that `sanne predict --save` keeps in the model."""
         self._check_count(len(request.ids), self.config.max_nodes, "ids")
-        return json_response(predictions_json(self.engine.predict(request.ids)))
+        classifier = self.engine.classifier
+        return json_response(predictions_json(classifier, [self.engine.node(id) for id in request.ids]))
 
     async def refresh(self, request: Annotated[schemas.Refresh, Body()] = schemas.Refresh()) -> Response:  # noqa: B008
         """Recompute the vectors of nodes near recent changes."""
@@ -269,6 +273,8 @@ def add_routes(app: FastAPI, routes: Iterable[Route]) -> None:
         described: dict[str, Any] = {"response_model": route.answer, "responses": errors}
         if isinstance(route.answer, dict):
             described = {"response_class": Response, "responses": errors | {200: {"content": route.answer}}}
+        first, _, rest = (inspect.getdoc(route.handler) or "").partition(". ")
+        described |= {"summary": first[:1].upper() + first[1:].rstrip(".") + ".", "description": rest}
         app.add_api_route(route.path, route.handler, methods=[route.method], **described)
 
 
@@ -278,7 +284,7 @@ def json_response(body: bytes, headers: dict[str, str] | None = None) -> Respons
 
 
 def _similar_of_first(answers: list[Answer]) -> bytes:
-    return similar_json(answers[0].similar or [])
+    return similar_json(answers[0].similar or [], answers[0].uncertainty)
 
 
 class _JsonRequest(Request):

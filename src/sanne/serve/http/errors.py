@@ -1,5 +1,6 @@
 """Every error as the same JSON: {"error": {"code", "message", "field"}}."""
 
+import difflib
 import logging
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -10,6 +11,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from sanne.errors import FieldError, InputError, NodeExistsError, SanneError, StoreError, UnknownNodeError
+from sanne.serve.http.schemas import Strict
 
 logger = logging.getLogger(__name__)
 
@@ -113,6 +115,9 @@ def _invalid(error: RequestValidationError) -> Refusal:
 
     If it nearly is one of them, like `{"to": "a", "weight": 0}`, only what is wrong with that one.
     """
+    for item in error.errors():
+        if item["type"] == "extra_forbidden":
+            return Refusal(422, "invalid", _unknown_field(item["loc"], error.body), field=_path_of(item))
     found = [(_path_of(item), _reason(item)) for item in error.errors()]
     field = max((path for path, _ in found if path.startswith(found[0][0])), key=len)
     reasons = [reason for path, reason in found if path == field]
@@ -127,6 +132,26 @@ def _reason(item: dict[str, Any]) -> str:
     if item["type"] in ("model_attributes_type", "dict_type", "model_type") and isinstance(item["input"], bytes):
         return "send the header Content-Type: application/json"
     return str(item["msg"]).removeprefix("Value error, ")
+
+
+def _unknown_field(place: tuple[str | int, ...], body: Any) -> str:
+    """That a field does not exist, and which was meant: one of an object that may have the fields beside it."""
+    *parts, name = place[1:]
+    part: Any
+    for part in parts:
+        if isinstance(part, int) or (isinstance(body, dict) and part in body):  # or else it names a type
+            body = body[part]
+    beside = body.keys() - {name}
+    shared = {kind: len(beside & kind.model_fields.keys()) for kind in _kinds(Strict)}
+    most = max(shared.values())
+    fields = {field for kind, count in shared.items() if count == most for field in kind.model_fields} - {name, *beside}
+    near = difflib.get_close_matches(str(name)[:100].lower(), sorted(fields), n=1)
+    known = f"; others are {', '.join(sorted(fields))}" if most and fields else ""
+    return f"there is no field {str(name)[:100]!r}" + (f": did you mean {near[0]!r}?" if near else known)
+
+
+def _kinds(kind: type[Strict]) -> list[type[Strict]]:
+    return [kind, *(found for sub in kind.__subclasses__() for found in _kinds(sub))]
 
 
 def _path_of(item: dict[str, Any]) -> str:

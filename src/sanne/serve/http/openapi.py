@@ -13,13 +13,14 @@ def describe(schema: dict[str, Any], engine: Engine, config: ServeLimits) -> Non
 
 
 def _add_limits(schemas: dict[str, Any], config: ServeLimits) -> None:
-    schemas["Nodes"]["properties"]["nodes"]["maxItems"] = config.max_nodes
     schemas["Edges"]["properties"]["edges"]["maxItems"] = config.max_nodes
-    for name in ("Node", "NodeContent"):
+    for name in ("Node", "Guest", "NodeContent"):
         schemas[name]["properties"]["links"]["maxItems"] = config.max_links
-    for count in [*schemas["Nodes"]["properties"]["explain"]["anyOf"], schemas["Nodes"]["properties"]["similar"]]:
-        if count["type"] == "integer":
-            count["maximum"] = config.max_similar
+    for asked in (schemas["Nodes"]["properties"], schemas["Guests"]["properties"]):
+        asked["nodes"]["maxItems"] = config.max_nodes
+        for count in (*asked["explain"]["anyOf"], asked["similar"]):
+            if count["type"] == "integer":
+                count["maximum"] = config.max_similar
     schemas["PredictQuery"]["properties"]["ids"]["maxItems"] = config.max_nodes
     schemas["SimilarQuery"]["properties"]["k"]["maximum"] = config.max_similar
 
@@ -31,11 +32,11 @@ def _add_examples(paths: dict[str, Any], engine: Engine, ids: list[Any]) -> None
     elif engine.reads == "features":
         content["features"] = {"indices": [0], "values": [1.0]}
     new_id = -1 if ids and isinstance(ids[0], int) else "new-node"
-    nodes = {"nodes": [{"id": new_id, **content}], "explain": 5, "similar": 5}
+    wanted = {"explain": 5, "similar": 5, "vectors": False, "predict": engine.predicts}
     edges = {"edges": [{"src": ids[0], "dst": ids[-1], "weight": 1.0}]} if len(ids) > 1 else None
     for path, method, example in (
-        ("/v1/embed", "post", nodes),
-        ("/v1/nodes", "post", nodes),
+        ("/v1/embed", "post", {"nodes": [content], **wanted}),
+        ("/v1/nodes", "post", {"nodes": [{"id": new_id, **content}], **wanted}),
         ("/v1/nodes/{node_id}", "put", content),
         ("/v1/edges", "post", edges),
         ("/v1/similar", "post", {"node": content, "k": 5}),
@@ -50,3 +51,5 @@ def _add_examples(paths: dict[str, Any], engine: Engine, ids: list[Any]) -> None
             for parameter in operation.get("parameters", ()):
                 if parameter["name"] in ("node_id", "q") and ids:
                     parameter["example"] = str(ids[0])
+                elif parameter["name"] == "by":
+                    parameter["example"] = "uncertainty"

@@ -73,25 +73,41 @@ class NodeContent(Strict):
         return NewNode(id, self.text, _row(self.features, f"{field}.features", width), links)
 
 
-class Node(NodeContent):
+class Guest(NodeContent):
+    id: NodeId | None = Field(default=None, description="Only needed if other nodes of this request link to it.")
+
+
+class Node(Guest):
     id: NodeId
 
 
-class Nodes(Strict):
-    """Nodes to embed. They may link to existing nodes and to one another."""
+class Wanted(Strict):
+    """What to answer about each node."""
 
-    nodes: list[Node] = Field(min_length=1)
     explain: StrictBool | Count = Field(
         default=False,
         description=f"List this many nodes that contributed to each vector; true: {EXPLAINED_BY_DEFAULT}.",
     )
     similar: Count = Field(default=0, description="List this many of the nearest nodes.")
     predict: StrictBool = Field(default=False, description="Predict labels, if the model has a classifier.")
+    vectors: StrictBool = Field(default=True, description="false: leave the vectors out of the answer.")
 
     @property
     def explained(self) -> int:
         """`explain` as a number."""
         return EXPLAINED_BY_DEFAULT if self.explain is True else int(self.explain)
+
+
+class Guests(Wanted):
+    """Nodes to embed. They may link to existing nodes and to one another."""
+
+    nodes: list[Guest] = Field(min_length=1)
+
+
+class Nodes(Wanted):
+    """Nodes to add. They may link to existing nodes and to one another."""
+
+    nodes: list[Node] = Field(min_length=1)
 
 
 class PredictQuery(Strict):
@@ -152,8 +168,17 @@ class Prediction(BaseModel):
     runner_up: Likely | None = Field(description="The likeliest of the other labels.")
 
 
+Uncertainty = Annotated[
+    float | None,
+    Field(description="How undecided the vector is, from 0 to below 1; null if the model cannot tell."),
+]
+Note = Annotated[str | None, Field(description="What to know about the vector, such as that the node has no links.")]
+
+
 class Predicted(Prediction):
     id: str | int
+    uncertainty: Uncertainty
+    note: Note = None
 
 
 class Predictions(BaseModel):
@@ -162,10 +187,9 @@ class Predictions(BaseModel):
 
 class Embedded(BaseModel):
     id: str | int
-    vector: list[float]
-    uncertainty: float | None = Field(
-        description="How undecided the vector is, from 0 to below 1; null if the model cannot tell."
-    )
+    vector: list[float] | None = Field(default=None, description="Left out if the request has vectors: false.")
+    uncertainty: Uncertainty
+    note: Note = None
     explanation: list[Share] | None = Field(
         default=None, description="The nodes that contributed to the vector, if asked for."
     )
@@ -185,7 +209,8 @@ class Neighbour(BaseModel):
 class KnownNode(BaseModel):
     id: str | int
     vector: list[float]
-    uncertainty: float | None
+    uncertainty: Uncertainty
+    note: Note = None
     neighbours: list[Neighbour] = Field(description="The first ones.")
     degree: int = Field(description="Number of neighbours.")
     label: str | int | None
@@ -195,6 +220,7 @@ class KnownNode(BaseModel):
 
 
 class SimilarNodes(BaseModel):
+    uncertainty: Uncertainty
     similar: list[Similar]
 
 

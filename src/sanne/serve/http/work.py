@@ -9,10 +9,12 @@ import numpy as np
 import orjson
 
 from sanne.errors import StoreError
-from sanne.model.classifier import Classifier, Prediction
+from sanne.model.classifier import Classifier
 from sanne.serve.engine.engine import Answer, Engine, NodeInfo
 from sanne.serve.http.batching import Kind
-from sanne.serve.live.features import NewNode, NodeId
+from sanne.serve.live.features import NewNode
+
+NO_LINKS = "this node has no links: its vector is made of its own text or features, if it has any"
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,21 +79,27 @@ def _outcome(call: Callable[[], Any]) -> Any:
         return error
 
 
-def nodes_json(answers: list[Answer]) -> bytes:
-    """The answer to /v1/embed and /v1/nodes."""
-    return to_json({"nodes": [_embedded(answer) for answer in answers]})
+def nodes_json(
+    answers: list[Answer], *, linked: Sequence[bool] = (), vectors: bool = True, classifier: Classifier | None = None
+) -> bytes:
+    """The answer to /v1/embed and /v1/nodes, with labels if there is a classifier; `linked`: which nodes have links."""
+    nodes = [_embedded(answer) for answer in answers]
+    for node, has_links in zip(nodes, linked, strict=False):
+        node |= {} if has_links else {"note": NO_LINKS}
+    if classifier is not None:
+        for node, labels in zip(nodes, classifier.predict(np.stack([node["vector"] for node in nodes])), strict=True):
+            node["prediction"] = labels.to_dict()
+    if not vectors:
+        for node in nodes:
+            del node["vector"]
+    return to_json({"nodes": nodes})
 
 
-def labelled_json(classifier: Classifier, answers: list[Answer]) -> bytes:
-    """The same with labels."""
-    found = classifier.predict(np.stack([answer.vector for answer in answers]))
-    rows = zip(answers, found, strict=True)
-    return to_json({"nodes": [_embedded(answer) | {"prediction": labels.to_dict()} for answer, labels in rows]})
-
-
-def predictions_json(found: Sequence[tuple[NodeId, Prediction]]) -> bytes:
+def predictions_json(classifier: Classifier, nodes: Sequence[NodeInfo]) -> bytes:
     """The answer to /v1/predict."""
-    return to_json({"nodes": [{"id": id, **labels.to_dict()} for id, labels in found]})
+    found = zip(nodes, classifier.predict(np.stack([node.vector for node in nodes])), strict=True)
+    parts = [{"id": node.id, "uncertainty": node.uncertainty, **_note(node), **part.to_dict()} for node, part in found]
+    return to_json({"nodes": parts})
 
 
 def node_json(answer: Answer) -> bytes:
@@ -99,14 +107,14 @@ def node_json(answer: Answer) -> bytes:
     return to_json(_embedded(answer))
 
 
-def similar_json(found: list[tuple[Any, float]]) -> bytes:
-    """The answer to /v1/similar."""
-    return to_json({"similar": _pairs(found, "similarity")})
+def similar_json(found: list[tuple[Any, float]], uncertainty: float) -> bytes:
+    """The answer to /v1/similar; the uncertainty is that of what was searched for."""
+    return to_json({"similar": _pairs(found, "similarity"), "uncertainty": uncertainty})
 
 
 def known_json(info: NodeInfo) -> bytes:
     """What is known about a node."""
-    return to_json(vars(info) | {"neighbours": _pairs(info.neighbours, "weight")})
+    return to_json(vars(info) | {"neighbours": _pairs(info.neighbours, "weight")} | _note(info))
 
 
 def to_json(value: Any) -> bytes:
@@ -121,6 +129,10 @@ def _embedded(answer: Answer) -> dict[str, Any]:
     if answer.similar is not None:
         node["similar"] = _pairs(answer.similar, "similarity")
     return node
+
+
+def _note(node: NodeInfo) -> dict[str, str]:
+    return {} if node.degree else {"note": NO_LINKS}
 
 
 def _pairs(pairs: Sequence[tuple[Any, float]], name: str) -> list[dict[str, Any]]:
