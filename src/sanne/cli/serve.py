@@ -48,7 +48,7 @@ def serve(
 ) -> None:
     """Serve vectors of new nodes over HTTP, and store added nodes. SANNE_TOKEN sets a bearer token."""
     try:
-        from sanne.serve.explorer.routes import Explorer, add_page
+        from sanne.serve.explorer.routes import Explorer, add_explorer
         from sanne.serve.http.app import make_app
         from sanne.serve.http.run import bind, is_loopback, loopback_names, run_app, url_of
     except ModuleNotFoundError as error:
@@ -74,7 +74,7 @@ def serve(
     app = make_app(engine, config, token=token, hosts=hosts)
     named = named_classes(origin.dataset, now.labels) if origin.dataset and now.labels is not None else None
     explorer = Explorer(engine, now, folder, named)
-    add_page(app, explorer)
+    add_explorer(app, explorer)
 
     def announce() -> None:
         if as_json:

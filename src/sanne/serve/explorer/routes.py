@@ -5,10 +5,8 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from fastapi import FastAPI, Query, Request, Response
-from fastapi.staticfiles import StaticFiles
+from fastapi import FastAPI, Query, Response
 from pydantic import BaseModel, Field
-from starlette.types import Scope
 
 from sanne.draw.colours import NO_COLOUR
 from sanne.draw.page import FILES
@@ -20,19 +18,10 @@ from sanne.serve.engine.engine import Engine
 from sanne.serve.explorer.map import NodeMap
 from sanne.serve.explorer.search import NodeSearch
 from sanne.serve.http.app import Route, add_routes, json_response
+from sanne.serve.http.pages import add_page
 from sanne.serve.http.schemas import Number, Strict
 from sanne.serve.http.work import to_json
 
-_HEADERS = {
-    # Nothing from another host, nothing inline, not inside a frame.
-    "content-security-policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
-    "x-content-type-options": "nosniff",
-    "referrer-policy": "no-referrer",
-    "cache-control": "no-cache",
-}
 _PLACED_AT_ONCE = 200  # new nodes; the page asks again for more
 _CACHED = {"cache-control": "private, max-age=31536000, immutable"}
 _NOT_CACHED = {"cache-control": "no-store"}
@@ -127,26 +116,10 @@ class FoundNodes(BaseModel):
     complete: bool = Field(description="Whether all nodes were searched.")
 
 
-class PageFiles(StaticFiles):
-    """The files of the page. They need no token, since they hold nothing of the graph."""
-
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        response = await super().get_response(path, scope)
-        response.headers.update(_HEADERS)
-        return response
-
-
-def add_page(app: FastAPI, explorer: "Explorer") -> None:
+def add_explorer(app: FastAPI, explorer: "Explorer") -> None:
     """Add the page, and the routes that it needs, to an application that does not run yet."""
-    api, files = app.state.api, PageFiles(directory=FILES)
     add_routes(app, explorer.routes)
-
-    async def index(request: Request) -> Response:
-        return await files.get_response("index.html", request.scope)
-
-    app.add_api_route("/", index, include_in_schema=False)
-    app.mount("/page", files)
-    api.free_paths |= {"/", *(f"/page/{path.name}" for path in FILES.iterdir())}
+    add_page(app, "/", FILES, "/page")
 
 
 class Explorer:

@@ -27,6 +27,7 @@ from sanne.serve.http.errors import Refusal, add_error_handlers
 from sanne.serve.http.guard import Guard
 from sanne.serve.http.metrics import Measure, Metrics
 from sanne.serve.http.openapi import describe
+from sanne.serve.http.pages import REFERENCE, add_page
 from sanne.serve.http.work import EmbedRequest, Work, known_json, nodes_json, predictions_json, similar_json, to_json
 from sanne.serve.limits import ServeLimits
 from sanne.serve.live.features import NewNode
@@ -98,11 +99,11 @@ class Api:
         self.work.embed.run([EmbedRequest((NewNode(self._unused_id()),), 1, 1, nodes_json)])
 
     async def embed(self, request: schemas.Guests) -> Response:
-        """Vectors of new nodes, from their text or features and their links. Nothing is kept."""
+        """Embed new nodes, from their text or features and their links. Nothing is stored."""
         return await self._embed(request, self.work.embed)
 
     async def add(self, request: schemas.Nodes) -> Response:
-        """Like /v1/embed, but keeps the nodes: from now on they can be linked to, found and walked through."""
+        """Embed new nodes and store them. From now on they can be linked to and found, and walks pass through them."""
         return await self._embed(request, self.work.add)
 
     async def _embed(self, request: schemas.Guests | schemas.Nodes, kind: Kind) -> Response:
@@ -121,7 +122,7 @@ class Api:
         return json_response(await self.writer.run(kind, payload, len(nodes)))
 
     def node(self, node_id: PathId) -> Response:
-        """What is known about a node: vector, uncertainty, neighbours, label, text."""
+        """Show what is known about a node: vector, uncertainty, neighbours, label, text."""
         return json_response(known_json(self.engine.node(node_id)))
 
     async def replace(self, node_id: PathId, request: schemas.NodeContent) -> Response:
@@ -143,13 +144,13 @@ class Api:
         return json_response(await self.writer.run(self.work.edges, edges))
 
     def similar(self, node_id: PathId, k: Annotated[int, Query(ge=1)] = 10) -> Response:
-        """The nodes nearest to a node."""
+        """Find the nodes nearest to a node."""
         self._check_count(k, self.config.max_similar, "k")
         found = self.engine.similar_to(node_id, k)
         return json_response(similar_json(found, self.engine.node(node_id).uncertainty))
 
     async def similar_query(self, request: schemas.SimilarQuery) -> Response:
-        """The nodes nearest to a vector, or to a described node."""
+        """Find the nodes nearest to a vector, or to a described node."""
         self._check_count(request.k, self.config.max_similar, "k")
         if request.node is not None:
             node = self._new_node(self._unused_id(), request.node, "node")
@@ -162,7 +163,7 @@ class Api:
         return json_response(similar_json(found, float(self.engine.uncertainty_of(vector[None])[0])))
 
     def predict(self, request: schemas.PredictQuery) -> Response:
-        """The labels of existing nodes, by the classifier that `sanne predict --save` keeps in the model."""
+        """Predict the labels of existing nodes, with the classifier that `sanne predict --save` keeps in the model."""
         self._check_count(len(request.ids), self.config.max_nodes, "ids")
         classifier = self.engine.classifier
         return json_response(predictions_json(classifier, [self.engine.node(id) for id in request.ids]))
@@ -184,11 +185,11 @@ class Api:
         return json_response(to_json({"refreshed": done, "stale": self.work.statistics["stale"]}))
 
     async def health(self) -> Response:
-        """Whether the process answers."""
+        """Tell whether the process is alive."""
         return json_response(b'{"status":"ok"}')
 
     async def ready(self) -> Response:
-        """Whether work is accepted, and what the model reads."""
+        """Tell whether work is accepted, and what the model reads."""
         if not self.writer.alive:
             raise Refusal(503, "not_ready", "the server is starting or shutting down", retry_after=5)
         engine, statistics = self.engine, self.work.statistics
@@ -196,7 +197,7 @@ class Api:
         return json_response(to_json(answer | {"reads": engine.reads, "feature_width": engine.feature_width}))
 
     async def show_metrics(self) -> Response:
-        """Counters in the Prometheus format."""
+        """Show counters in the format of Prometheus."""
         return Response(self.metrics.as_text(), media_type="text/plain; version=0.0.4")
 
     def _new_node(self, id: str | int, node: schemas.NodeContent, field: str) -> NewNode:
@@ -250,6 +251,7 @@ def make_app(
     app.router.route_class = _JsonRoute
     app.state.api = api
     add_routes(app, api.routes)
+    add_page(app, "/docs", REFERENCE, "/docs")
     add_error_handlers(app)
     app.add_middleware(
         Guard,

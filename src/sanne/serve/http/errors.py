@@ -17,8 +17,8 @@ logger = logging.getLogger(__name__)
 
 _HTTP_CODES = {
     400: ("bad_request", "the body cannot be read as JSON"),
-    404: ("no_such_path", "there is nothing at this path; /openapi.json lists all paths"),
-    405: ("method_not_allowed", "this path does not accept this method; /openapi.json lists all methods"),
+    404: ("no_such_path", "there is nothing at this path; /docs lists all paths"),
+    405: ("method_not_allowed", "this path does not accept this method; /docs lists all methods"),
 }
 _TYPES = ("str", "int", "float", "bool")  # how pydantic names the alternatives of a union, besides names of classes
 

@@ -26,7 +26,7 @@ def _add_limits(schemas: dict[str, Any], config: ServeLimits) -> None:
 
 
 def _add_examples(paths: dict[str, Any], engine: Engine, ids: list[Any]) -> None:
-    content: dict[str, Any] = {"links": [{"to": ids[0], "weight": 1.0}] if ids else []}
+    content: dict[str, Any] = {"links": ids[:1]}
     if engine.reads == "text":
         content["text"] = "A new paper about random walks on graphs"
     elif engine.reads == "features":
