@@ -1,6 +1,7 @@
 """Numbers to vectors: dense attributes are standardised, column by column, as they were in fit."""
 
 import mmap
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -65,11 +66,12 @@ class Standardised(FeatureMap):
         with np.errstate(over="ignore", invalid="ignore"):
             result: FloatArray = values - self._mean
             result *= self._scale
-        fine = _in_range(result)
+        fine = _each_row(result, lambda rows: np.abs(rows) < _FARTHEST)
         if not fine.all():  # the difference of two large numbers may overflow single precision
-            exact = (values[~fine].astype(np.float64) - self._mean) * self._scale
-            result[~fine] = np.clip(exact, -_FARTHEST, _FARTHEST)
-            _check_range(graph, nodes, _in_range(result))
+            with np.errstate(over="ignore"):
+                result[~fine] = (values[~fine].astype(np.float64) - self._mean) * self._scale
+            fine[~fine] = (np.abs(result[~fine]) < _FARTHEST).all(axis=1)
+            _check(graph, nodes, fine, f"is {_FARTHEST:g} deviations or more from the mean of the fit")
         if nodes is None and isinstance(graph.features, np.memmap):
             _let_go(graph.features)
         return result
@@ -87,8 +89,7 @@ def _numbers(graph: Graph, nodes: IntArray | None) -> FloatArray:
         raise InputError("the model reads node features, but this graph has none: give its node table")
     values = graph.features if nodes is None else graph.features[nodes]
     dense: FloatArray = np.asarray(values.toarray() if sp.issparse(values) else values, np.float32)
-    fine = [np.isfinite(dense[rows]).all(axis=1) for rows in row_blocks(len(dense))]
-    check_finite(graph, nodes, np.concatenate([np.ones(0, bool), *fine]))
+    check_finite(graph, nodes, _each_row(dense, np.isfinite))
     return dense
 
 
@@ -99,28 +100,18 @@ def _let_go(mapped: "np.memmap[Any, Any]") -> None:
         base.madvise(mmap.MADV_DONTNEED)
 
 
-def _in_range(rows: FloatArray) -> npt.NDArray[np.bool_]:
-    """Which rows have no number that is too far from the mean."""
-    fine = [(np.abs(rows[block]) < _FARTHEST).all(axis=1) for block in row_blocks(len(rows))]
-    return np.concatenate([np.ones(0, bool), *fine])
-
-
-def _check_range(graph: Graph, nodes: IntArray | None, fine: npt.NDArray[np.bool_]) -> None:
-    """Name the first node whose features are too far from those of the fit for any arithmetic."""
-    if not fine.all():
-        raise InputError(
-            f"node {_id_of(graph, nodes, fine)!r} has a feature that is {_FARTHEST:g} deviations or more from the mean "
-            "of the fit: correct it or leave it out"
-        )
+def _each_row(rows: FloatArray, test: Callable[[FloatArray], npt.NDArray[np.bool_]]) -> npt.NDArray[np.bool_]:
+    """Which rows have only numbers that pass a test."""
+    return np.concatenate([np.ones(0, bool), *(test(rows[block]).all(axis=1) for block in row_blocks(len(rows)))])
 
 
 def check_finite(graph: Graph, nodes: IntArray | None, fine: npt.NDArray[np.bool_]) -> None:
     """Name the first node whose features are not all finite numbers; `fine` has a row for each of `nodes`."""
+    _check(graph, nodes, fine, "is not a finite number")
+
+
+def _check(graph: Graph, nodes: IntArray | None, fine: npt.NDArray[np.bool_], problem: str) -> None:
     if not fine.all():
-        node_id = _id_of(graph, nodes, fine)
-        raise InputError(f"node {node_id!r} has a feature that is not a finite number: correct it or leave it out")
-
-
-def _id_of(graph: Graph, nodes: IntArray | None, fine: npt.NDArray[np.bool_]) -> Any:
-    row = int(np.argmin(fine))
-    return graph.node_ids[np.array([row if nodes is None else nodes[row]])].tolist()[0]
+        row = int(np.argmin(fine))
+        node_id = graph.node_ids[np.array([row if nodes is None else nodes[row]])].tolist()[0]
+        raise InputError(f"node {node_id!r} has a feature that {problem}: correct it or leave it out")

@@ -49,8 +49,17 @@ class WordMap(FeatureMap):
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
         return self.reduced(self.columns(graph, nodes))
 
+    def counts(self, graph: Graph, nodes: IntArray | None) -> Any:
+        """A CSR matrix (nodes, words)."""
+        return word_counts(graph, nodes, self._counter)
+
+    @classmethod
+    def fit_counts(cls, graph: Graph, max_words: int) -> tuple[list[Any] | None, Any]:
+        """The vocabulary of a graph and its `counts`."""
+        return fit_word_counts(graph, max_words)
+
     def columns(self, graph: Graph, nodes: IntArray | None = None) -> Any:
-        counts = word_counts(graph, nodes, self._counter)
+        counts = self.counts(graph, nodes)
         if counts.shape[1] != self._num_words:
             raise InputError(
                 f"the graph has {counts.shape[1]} feature columns but the model was fitted on {self._num_words}; "
@@ -91,7 +100,7 @@ class TfidfSVD(WordMap):
     def fit_columns(cls, graph: Graph, config: FeatureConfig, seed: int) -> tuple[Self, Any]:
         """A fitted map and the columns of the graph's nodes; every text is read once."""
         encoder = TextEncoder(config.text_encoder) if config.text_encoder else None
-        vocabulary, counts = fit_word_counts(graph, config.max_words)
+        vocabulary, counts = cls.fit_counts(graph, config.max_words)
         whole, idf = are_whole(counts), inverse_frequency(counts, config)
         columns = _with_encoded(weigh(counts, idf, whole), encoder, graph, None)
         axes = components(columns, config.feature_dim, numpy_stream(seed, "features"))
@@ -120,11 +129,8 @@ class TfidfSVD(WordMap):
         return project(columns, self._components, self._scale)
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-        description: dict[str, Any] = {
-            "vocabulary": self._vocabulary,
-            "feature_scale": self._scale,
-            "whole": self._whole,
-        }
+        description: dict[str, Any] = {"feature_scale": self._scale, "whole": self._whole}
+        description["vocabulary"] = self._vocabulary
         if self._encoder is not None:
             description |= {"encoder": self._encoder.spec, "revision": self._encoder.revision, "unit_length": True}
         return description, {"idf": self._idf, "components": self._components}

@@ -19,7 +19,7 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.utils.extmath import randomized_svd
 
 from sanne.errors import InputError
-from sanne.features.known import KnownNodes
+from sanne.features.links import KnownNodes
 from sanne.features.text import checked_factor
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.seeds import derived_seed, numpy_stream
