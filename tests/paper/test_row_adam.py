@@ -2,7 +2,7 @@
 
 import torch
 
-from sanne.paper.row_adam import RowAdam
+from sanne.paper.loop import RowAdam
 
 
 def test_it_moves_a_table_as_torch_s_sparse_adam_does() -> None:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.paper.device import torch_stream
-from sanne.paper.row_adam import RowAdam
+from sanne.paper.loop import RowAdam
 from sanne.seeds import numpy_stream
 from sanne_lab.baselines.interface import Snapshot
 

@@ -17,9 +17,8 @@ from sanne.graph.graph import FloatArray
 from sanne.paper.batches import Batch
 from sanne.paper.device import torch_threads
 from sanne.paper.encoder import WalkEncoder
-from sanne.paper.loop import dense_parameters, is_finite, training_step
+from sanne.paper.loop import RowAdam, dense_parameters, is_finite, training_step
 from sanne.paper.neighbours import NeighbourSoftmax
-from sanne.paper.row_adam import RowAdam
 from sanne.paper.walk_model import WalkModel
 from sanne.seeds import derived_seed, numpy_stream
 from sanne.vectors.normalise import unit
