@@ -28,6 +28,7 @@ from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
 from sanne.model.artifact import Artifact
 from sanne.serve.engine.engine import Engine
+from sanne.serve.engine.reader import read_nodes
 from sanne.serve.live.features import NewNode
 
 GRAPH = graph_of("plain")
@@ -46,7 +47,9 @@ def engine(model: Path, tmp_path: Path) -> Iterator[Engine]:
 
 
 def read_all(engine: Engine, graph: Graph) -> Any:
-    return engine._reader.read([engine._read_request(number) for number in range(graph.num_nodes)]).vectors
+    return read_nodes(
+        engine._model, engine._state, [engine._read_request(number) for number in range(graph.num_nodes)]
+    ).vectors
 
 
 @pytest.mark.parametrize(

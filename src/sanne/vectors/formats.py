@@ -6,7 +6,6 @@ A vector of the paper's recipe has no uncertainty: that is null in a file (an em
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -24,6 +23,7 @@ from sanne.vectors.vectors import Embedding, Explanation
 logger = logging.getLogger(__name__)
 
 Dtype = Literal["float32", "float16"]  # of vectors in files; readers give float32
+_MOST = {"float32": np.inf, "float16": float(np.finfo(np.float16).max)}  # numbers that are refused are larger
 _ROWS_AT_ONCE = 10_000
 
 
@@ -33,11 +33,11 @@ class Format:
 
     name: str
     endings: tuple[str, ...]  # of file names
-    write: Callable[[Path, Iterable[Embedding], int, int], None]  # whole or not at all
+    write: Callable[..., None]  # (path, parts, count, dim): whole or not at all
     read: Callable[[Path], Embedding] | None = None
     keeps: tuple[str, ...] = ()  # of uncertainty and explanation
     check: Callable[[Path], object] = check_target  # raises if nothing can be written to a path
-    write_half: Callable[[Path, Iterable[Embedding], int, int], None] | None = None  # `write` in half precision
+    halves: bool = False  # whether `write` takes `dtype`, which may be float16
 
 
 FORMATS: dict[str, Format] = {}  # by name
@@ -52,22 +52,8 @@ def register(form: Format) -> None:
 
 
 for _form in (
-    Format(
-        "parquet",
-        (".parquet",),
-        write_parquet,
-        read_parquet,
-        ("uncertainty", "explanation"),
-        write_half=partial(write_parquet, dtype=np.float16),
-    ),
-    Format(
-        "npy",
-        (".npy",),
-        write_npy,
-        read_npy,
-        check=check_array_file,
-        write_half=partial(write_npy, dtype=np.float16),
-    ),
+    Format("parquet", (".parquet",), write_parquet, read_parquet, ("uncertainty", "explanation"), halves=True),
+    Format("npy", (".npy",), write_npy, read_npy, check=check_array_file, halves=True),
     Format("csv", (".csv",), write_csv, read_csv, ("uncertainty",)),
     Format("word2vec", (".txt", ".vec", ".w2v"), write_word2vec, read_word2vec),
     Format("faiss", (".faiss", ".index"), write_faiss, check=check_faiss),
@@ -88,8 +74,8 @@ def check_output(path: str | Path, name: str | None = None, dtype: Dtype = "floa
         raise InputError(f"cannot write {path}: unknown ending {ending!r}; use one of {', '.join(_endings())}")
     if ending not in form.endings:
         raise InputError(f"cannot write {path} as {name}: give a name that ends in {' or '.join(form.endings)}")
-    if dtype == "float16" and form.write_half is None:
-        able = ", ".join(other.name for other in FORMATS.values() if other.write_half)
+    if dtype == "float16" and not form.halves:
+        able = ", ".join(other.name for other in FORMATS.values() if other.halves)
         raise InputError(f"cannot write {path} with float16: only {able} hold half precision; leave dtype out")
     form.check(Path(path))
     return form
@@ -129,28 +115,21 @@ def write_parts(
     form = check_output(path, format_name, dtype)
     if count < 1 or dim < 1:
         raise InputError(f"vectors must be (nodes, dim) with at least one of each, not of shape {(count, dim)}")
-    checked = _checked(Path(path), form, parts, count, dim)
-    if dtype == "float16" and form.write_half:
-        form.write_half(Path(path), map(_fits_half, checked), count, dim)
-    else:
-        form.write(Path(path), checked, count, dim)
+    checked = _checked(Path(path), form, parts, count, dim, _MOST[dtype])
+    form.write(Path(path), checked, count, dim, **({"dtype": dtype} if form.halves else {}))
 
 
-def _fits_half(part: Embedding) -> Embedding:
-    """Refuse numbers that half precision does not hold."""
-    largest = float(np.abs(part.vectors).max(initial=0))
-    if largest > (most := float(np.finfo(np.float16).max)):
-        raise InputError(f"a vector has the number {largest:g}, and float16 holds at most {most:g}: write float32")
-    return part
-
-
-def _checked(path: Path, form: Format, parts: Iterable[Embedding], count: int, dim: int) -> Iterator[Embedding]:
+def _checked(
+    path: Path, form: Format, parts: Iterable[Embedding], count: int, dim: int, most: float
+) -> Iterator[Embedding]:
     """The parts, all of one size and together as many as announced; what a format has no place for is logged."""
     rows = 0
     for part in parts:
         checked = Embedding.of(part.node_ids, part.vectors, part.uncertainty, part.explanation)
         if checked.dim != dim:
             raise InputError(f"vectors of size {checked.dim} for a file of size {dim}")
+        if (largest := float(np.abs(checked.vectors).max())) > most:
+            raise InputError(f"a vector has the number {largest:g}, and float16 holds at most {most:g}: write float32")
         there = {"uncertainty": np.isfinite(checked.uncertainty).any(), "explanation": checked.explanation is not None}
         for name, given in there.items():
             if rows == 0 and given and name not in form.keeps:

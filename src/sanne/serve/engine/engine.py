@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partialmethod
+from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,7 +20,7 @@ from sanne.model.model import Reading
 from sanne.seeds import derived_seed
 from sanne.serve.engine.checks import check_attributes, check_links, check_requests, stored_weight
 from sanne.serve.engine.ids import NodeIds, stream_key
-from sanne.serve.engine.reader import Reader, ReadRequest
+from sanne.serve.engine.reader import ReadRequest, read_nodes
 from sanne.serve.engine.state import Group, LiveState, TextChanges
 from sanne.serve.live.features import LiveFeatures, NewNode, NodeId, reads_of
 from sanne.serve.live.graph import LiveGraph
@@ -75,7 +76,7 @@ class Engine:
     def __init__(self, artifact: Artifact, state: LiveState, store: Store) -> None:
         self._state = state
         self._store = store
-        self._reader = Reader(artifact, state)
+        self._model = artifact.model
         self._working = threading.RLock()  # held while something is computed or changed
         self._lock = state.lock  # held only while the state is changed or looked at
         self.dim = state.vectors.dim
@@ -157,7 +158,7 @@ class Engine:
                 links = state.graph.merged(check_links(node, number, state.ids, {}, ""))
                 with self._lock:
                     state.replace(number, node, links)
-                reading = self._reader.read([self._read_request(number)])
+                reading = read_nodes(self._model, self._state, [self._read_request(number)])
                 vector, uncertainty = reading.vectors[0], float(reading.uncertainty[0])
                 if not np.isfinite(vector).all():
                     raise FieldError("features", _TOO_LARGE)
@@ -210,7 +211,7 @@ class Engine:
             waiting = self._state.stale[:limit]
             for first in range(0, len(waiting), _REFRESHED_AT_ONCE):
                 nodes = waiting[first : first + _REFRESHED_AT_ONCE]
-                reading = self._reader.read([self._read_request(node) for node in nodes])
+                reading = read_nodes(self._model, self._state, [self._read_request(node) for node in nodes])
                 with self._transaction(), self._lock:
                     for node, vector, uncertainty in zip(nodes, reading.vectors, reading.uncertainty, strict=True):
                         self._state.set_vector(node, vector, float(uncertainty))
@@ -283,16 +284,9 @@ class Engine:
             return self._state.text_changes()
 
     def statistics(self) -> dict[str, int]:
-        """Counts. Of the nodes that arrived since the fit, `added` leaves out those that were deleted again."""
+        """Counts, as in `LiveState`."""
         with self._lock:
-            return {
-                "nodes": self._state.num_nodes,
-                "edges": self._state.graph.num_edges,
-                "arrived": self._state.num_arrived,
-                "added": self._state.num_added,
-                "deleted": self._state.deleted,
-                "stale": self._state.num_stale,
-            }
+            return self._state.statistics()
 
     def close(self) -> None:
         """Close the store."""
@@ -307,26 +301,23 @@ class Engine:
         groups = [(i, group) for i, group in enumerate(checked) if isinstance(group, Group)]
         if not groups:
             return results
-        reading = self._read([group for _, group in groups], [explain[i] for i, _ in groups])
-        most = max(similar[i] for i, _ in groups)
-        near = self._nearest(reading.vectors, most) if most > 0 else []
-        row = 0
+        wanted = [
+            ReadRequest(group.first + place, stream_key(node.id), group, explain[i])
+            for i, group in groups
+            for place, node in enumerate(group.nodes)
+        ]
+        reading = read_nodes(self._model, self._state, wanted)
+        near = self._nearest(reading.vectors, max(similar)) if max(similar) > 0 else []
+        rows = iter(range(len(wanted)))
         for i, group in groups:
-            rows = range(row, row + len(group.nodes))
-            row = rows.stop
-            found = [near[number][: similar[i]] if similar[i] > 0 else None for number in rows]
-            results[i] = self._group_answers(group, reading, rows, found)
+            own = list(islice(rows, len(group.nodes)))
+            found = [near[row][: similar[i]] if similar[i] > 0 else None for row in own]
+            results[i] = self._group_answers(group, reading, own, found)
         return results
 
-    def _read(self, groups: Sequence[Group], explain: Sequence[int]) -> Reading:
-        wanted = [
-            ReadRequest(group.first + i, stream_key(node.id), group, count)
-            for group, count in zip(groups, explain, strict=True)
-            for i, node in enumerate(group.nodes)
-        ]
-        return self._reader.read(wanted)
-
-    def _group_answers(self, group: Group, reading: Reading, rows: range, similar: Sequence[Found | None]) -> Result:
+    def _group_answers(
+        self, group: Group, reading: Reading, rows: list[int], similar: Sequence[Found | None]
+    ) -> Result:
         answers = []
         for i, (node, row) in enumerate(zip(group.nodes, rows, strict=True)):
             vector, contribution = reading.vectors[row], reading.contributions[row]

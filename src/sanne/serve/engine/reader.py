@@ -9,8 +9,7 @@ from typing import Self
 import numpy as np
 
 from sanne.graph.graph import FloatArray, IntArray
-from sanne.model.artifact import Artifact
-from sanne.model.model import Reading
+from sanne.model.model import Model, Reading
 from sanne.serve.engine.state import Group, LiveState
 from sanne.walks.diffusion import Surroundings
 
@@ -25,28 +24,18 @@ class ReadRequest:
     explain: int = 0
 
 
-class Reader:
-    """Reads nodes with a fitted model; a node's vector does not depend on what else is read."""
-
-    def __init__(self, artifact: Artifact, state: LiveState) -> None:
-        self._model = artifact.model
-        self._state = state
-
-    def read(self, requests: Sequence[ReadRequest]) -> Reading:
-        """Vectors, uncertainties and contributions: as many as a request wants, none where it wants none."""
-        parts = []
-        for first in range(0, len(requests), self._model.nodes_at_once):
-            some = requests[first : first + self._model.nodes_at_once]
-            with _LiveNodes(self._state, some) as asked:
-                reading = self._model.read(asked, max(request.explain for request in some))
-            found = reading.contributions or [(np.empty(0, np.int64), np.empty(0))] * len(some)
-            cut = [(n[: r.explain], s[: r.explain]) for (n, s), r in zip(found, some, strict=True)]
-            parts.append(Reading(reading.vectors, reading.uncertainty, cut))
-        return Reading(
-            np.concatenate([part.vectors for part in parts]),
-            np.concatenate([part.uncertainty for part in parts]),
-            [contribution for part in parts for contribution in part.contributions],
-        )
+def read_nodes(model: Model, state: LiveState, requests: Sequence[ReadRequest]) -> Reading:
+    """Vectors, uncertainties and as many contributions as a request wants; a vector does not depend on the others."""
+    vectors, uncertainties, contributions = [], [], []
+    for first in range(0, len(requests), model.nodes_at_once):
+        some = requests[first : first + model.nodes_at_once]
+        with _LiveNodes(state, some) as asked:
+            reading = model.read(asked, max(request.explain for request in some))
+        vectors.append(reading.vectors)
+        uncertainties.append(reading.uncertainty)
+        found = reading.contributions or [(np.empty(0, np.int64), np.empty(0))] * len(some)
+        contributions += [(n[: r.explain], s[: r.explain]) for (n, s), r in zip(found, some, strict=True)]
+    return Reading(np.concatenate(vectors), np.concatenate(uncertainties), contributions)
 
 
 class _LiveNodes:
@@ -62,7 +51,7 @@ class _LiveNodes:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, *_: object) -> None:
         self._see(None)
 
     def walks(self, num_walks: int) -> IntArray:

@@ -70,26 +70,21 @@ class LiveState:
         columns = self.features.link_columns
         return bool(columns.stop > columns.start)
 
-    @property
-    def num_arrived(self) -> int:
-        return self.graph.num_slots - self._base_count
-
-    @property
-    def num_added(self) -> int:
-        return int(self.graph.alive[self._base_count :].sum())
-
-    @property
-    def num_nodes(self) -> int:
-        return self.graph.num_slots - self.deleted
+    def statistics(self) -> dict[str, int]:
+        """Counts. Of the nodes that arrived since the fit, `added` leaves out those that were deleted again."""
+        return {
+            "nodes": self.graph.num_slots - self.deleted,
+            "edges": self.graph.num_edges,
+            "arrived": self.graph.num_slots - self._base_count,
+            "added": int(self.graph.alive[self._base_count :].sum()),
+            "deleted": self.deleted,
+            "stale": len(self._stale),
+        }
 
     @property
     def stale(self) -> list[int]:
         """Nodes whose vectors are out of date, those whose own edges changed first."""
         return sorted(self._stale, key=lambda node: (not self._stale[node], node))
-
-    @property
-    def num_stale(self) -> int:
-        return len(self._stale)
 
     def is_stale(self, node: int) -> bool:
         return node in self._stale
