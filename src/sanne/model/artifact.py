@@ -131,30 +131,28 @@ class Artifact:
     @classmethod
     def _read(cls, place: Path) -> Self:
         header = _read_header(place)
+        digests = header["sha256"]
         for name in _FILES:
-            _check_regular(place / name, optional=name == VECTORS and name not in header["sha256"])
-        _check_digest(place / "features.json", header["sha256"])
+            if name != VECTORS or name in digests or os.path.lexists(place / name):
+                _check_file(place / name, digests)
         try:
             config = Config.from_dict(header["settings"])
             features = json.loads((place / "features.json").read_text(encoding="utf-8"))
             with _damage_reported(place / "model.safetensors"):
                 shapes = tensor_shapes(place / "model.safetensors")
             model = _model_of_shapes(header, config, features, shapes)
-            for name in ("model.safetensors", VECTORS):
-                if (place / name).exists():
-                    _check_digest(place / name, header["sha256"])
             with _damage_reported(place / "model.safetensors"):
                 tensors = read_tensors(place / "model.safetensors")
             feature_map = restore_features(features["name"], features["state"], under("features/", tensors))
             model.fill(under("model/", tensors))
-            classifier = _read_classifier(place, header["sha256"], model.vector_dim)
+            classifier = _read_classifier(place, digests, model.vector_dim)
         except (
             *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError),
             *(RuntimeError, OSError, MemoryError),
         ) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise ModelFolderError(f"{place}: the model folder is damaged ({reason}): fit again") from None
-        counts, record, digests = header["num_nodes"], header["record"], header["sha256"]
+        counts, record = header["num_nodes"], header["record"]
         return cls(config, header["seed"], feature_map, model, counts, record, digests, classifier)
 
 
@@ -183,7 +181,7 @@ def versions(*others: str) -> dict[str, str]:
 def _read_header(place: Path, *, older: bool = False) -> dict[str, Any]:
     if not place.is_dir():
         raise ModelFolderError(f"{place}: no such model folder; make one with sanne fit SOURCE --out {place}")
-    _check_regular(place / "config.json")
+    _check_file(place / "config.json")
     try:
         if (place / "config.json").stat().st_size > _LARGEST_CONFIG:
             raise ValueError(f"larger than {_LARGEST_CONFIG // 2**20} MiB")
@@ -226,8 +224,7 @@ def _read_classifier(place: Path, digests: dict[str, Any], dim: int) -> Classifi
     if not any(name in digests or os.path.lexists(place / name) for name in _CLASSIFIER):
         return None
     for name in _CLASSIFIER:
-        _check_regular(place / name)
-        _check_digest(place / name, digests)
+        _check_file(place / name, digests)
     described = json.loads((place / "classifier.json").read_text(encoding="utf-8"))
     with _damage_reported(place / "classifier.safetensors"):
         check_state(described, tensor_shapes(place / "classifier.safetensors"), dim)
@@ -244,21 +241,18 @@ def _damage_reported(path: Path) -> Iterator[None]:
         raise ModelFolderError(f"{path}: damaged ({error}): fit again") from None
 
 
-def _check_regular(path: Path, *, optional: bool = False) -> None:
+def _check_file(path: Path, digests: dict[str, Any] | None = None) -> None:
+    """Refuse a file that is missing, no regular one, or not the one that config.json has a checksum of."""
     if not os.path.lexists(path):
-        if optional:
-            return
         raise ModelFolderError(f"{path.parent}: incomplete model folder, {path.name} is missing: fit again")
     try:
         require_regular(path)
+        found = None if digests is None else digest_of(path)
     except OSError as error:
         raise ModelFolderError(f"{path}: cannot be read ({error}): fit again") from None
-
-
-def _check_digest(path: Path, digests: dict[str, Any]) -> None:
-    if path.name not in digests:
+    if digests is not None and path.name not in digests:
         raise ModelFolderError(f"{path}: damaged (config.json has no checksum of it): fit again")
-    if digest_of(path) != digests[path.name]:
+    if digests is not None and found != digests[path.name]:
         raise ModelFolderError(f"{path}: damaged (its checksum differs from config.json): fit again")
 
 

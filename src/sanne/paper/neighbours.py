@@ -11,7 +11,6 @@ from torch import Tensor, nn
 
 from sanne.config import Config
 from sanne.graph.graph import FloatArray, IntArray
-from sanne.model.safe_files import Shapes
 from sanne.paper.batches import Batch
 from sanne.paper.device import torch_stream
 from sanne.paper.encoder import WalkEncoder
@@ -35,11 +34,6 @@ class NeighbourSoftmax(Objective):
         start.uniform_(-bound, bound, generator=torch_stream(seed, "initialise", 1))
         self.table = nn.Parameter(start)
         self._missed: Tensor | None = None
-
-    @classmethod
-    def expected_shapes(cls, config: Config, width: int, num_nodes: int) -> Shapes:
-        """The table."""
-        return {"table": (num_nodes, config.model.encoder_dim)}
 
     def sparse_table(self) -> nn.Parameter:
         """The table: a step touches few of its rows."""

@@ -7,7 +7,6 @@ from torch import Tensor, nn
 from sanne.config import Config
 from sanne.errors import InputError
 from sanne.graph.graph import FloatArray
-from sanne.model.safe_files import Shapes
 from sanne.paper.batches import Batch
 from sanne.paper.encoder import WalkEncoder
 
@@ -35,11 +34,6 @@ class Objective(nn.Module):
                 f"with objective={cls.name!r} vectors have the encoder's width, so dim ({dim}) must equal encoder_dim "
                 f"({width}): set both, or leave dim at 0"
             )
-
-    @classmethod
-    def expected_shapes(cls, config: Config, width: int, num_nodes: int) -> Shapes:
-        """Shapes of the large tensors, checked against a model file before memory is allocated for them."""
-        return {}
 
     def sparse_table(self) -> nn.Parameter | None:
         """A parameter with a row per node whose gradient is sparse, if there is one; it has its own optimiser."""

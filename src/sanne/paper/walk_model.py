@@ -10,12 +10,11 @@ from torch import Tensor, nn
 
 import sanne.paper.neighbours  # noqa: F401 (registers its objective)
 from sanne.config import Config
-from sanne.errors import InputError
 from sanne.features.base import FeatureMap
 from sanne.features.choose import fit_features, fit_transform_features
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.model.model import Asked, Contribution, Model, Reading, largest_shares
-from sanne.model.safe_files import Shapes
+from sanne.model.safe_files import Shapes, check_shapes
 from sanne.paper.batches import Batch
 from sanne.paper.device import torch_threads
 from sanne.paper.encoder import WalkEncoder
@@ -55,9 +54,12 @@ class WalkModel(nn.Module, Model):
 
     @classmethod
     def empty(cls, config: Config, feature_map: FeatureMap, num_nodes: int, seed: int, shapes: Shapes | None) -> Self:
+        parts = {"width": feature_map.width, "num_nodes": num_nodes, "seed": seed}
         if shapes is not None:
-            _check_sizes(config, shapes, feature_map.width, num_nodes)
-        return cls(config, width=feature_map.width, num_nodes=num_nodes, seed=seed)
+            with torch.device("meta"):  # takes no memory for its tensors
+                expected = {name: tuple(tensor.shape) for name, tensor in cls(config, **parts).state_dict().items()}
+            check_shapes(shapes, expected)
+        return cls(config, **parts)
 
     def arrays(self) -> dict[str, FloatArray]:
         return {name: tensor.cpu().numpy() for name, tensor in self.state_dict().items()}
@@ -105,19 +107,3 @@ def _visited(
         total = np.bincount(where, shares[part].ravel()) / num_walks
         nodes: IntArray = visited.astype(np.int64)
         yield largest_shares(nodes, total, count)
-
-
-def _check_sizes(config: Config, shapes: Shapes, width: int, num_nodes: int) -> None:
-    """Check the sizes of the largest tensors against the settings, before allocating memory for such a model."""
-    dim, last = config.model.encoder_dim, f"encoder.layers.{config.model.num_layers - 1}"
-    expected: dict[str, tuple[int, ...]] = {}
-    if config.model.attention:
-        expected[f"{last}.attention.combine.weight"] = (dim, dim)
-    if config.model.feed_forward:
-        expected[f"{last}.feed_forward.0.weight"] = (config.model.ff_dim, dim)
-    parts = objective_kind(config).expected_shapes(config, width, num_nodes)
-    expected |= {f"objective.{name}": shape for name, shape in parts.items()}
-    for name, shape in expected.items():
-        if shapes.get(name) != shape:
-            found = f"has shape {shapes[name]}" if name in shapes else "is missing"
-            raise InputError(f"{name} {found}, where the settings give {shape}")

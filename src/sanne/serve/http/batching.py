@@ -34,15 +34,8 @@ class _Job:
     since: float
 
 
-@dataclass(frozen=True)
-class BatchReport:
-    """What a batch was, for the metrics."""
-
-    kind: str
-    requests: int
-    nodes: int
-    seconds: float
-    waited: float  # by the request that waited longest
+# Called after every batch with its kind, requests, nodes, seconds, and the longest wait.
+Report = Callable[[str, int, int, float, float], None]
 
 
 class Worker:
@@ -60,7 +53,7 @@ class Worker:
         max_queue: int,
         max_batch: int,
         max_seconds: float,
-        report: Callable[[BatchReport], None] = lambda report: None,
+        report: Report = lambda *batch: None,
         idle: Callable[[], None] = lambda: None,
         idle_seconds: float = 2.0,
         clock: Callable[[], float] = time.perf_counter,
@@ -145,7 +138,7 @@ class Worker:
         seconds = self._clock() - started
         self._has_worked = True
         _settle(batch, results)
-        self._report(BatchReport(kind.name, len(batch), nodes, seconds, max(started - job.since for job in batch)))
+        self._report(kind.name, len(batch), nodes, seconds, max(started - job.since for job in batch))
 
     def _take(self) -> list[_Job]:
         """The first waiting request and others of its kind."""

@@ -7,8 +7,6 @@ from fastapi.routing import APIRoute
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sanne.serve.http.batching import BatchReport
-
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 _DISCONNECTED = "disconnected"  # in place of the status, if the client did not wait for one
@@ -37,12 +35,12 @@ class Metrics:
         """A number that is looked up when the metrics are read."""
         Gauge(f"sanne_{name}", description, registry=self.registry).set_function(value)
 
-    def count_batch(self, report: BatchReport) -> None:
+    def count_batch(self, kind: str, requests: int, nodes: int, seconds: float, waited: float) -> None:
         """Called by a worker after every batch."""
-        self.batch_requests.labels(report.kind).observe(report.requests)
-        self.batch_nodes.labels(report.kind).observe(report.nodes)
-        self.batch_seconds.labels(report.kind).observe(report.seconds)
-        self.waited.labels(report.kind).observe(report.waited)
+        self.batch_requests.labels(kind).observe(requests)
+        self.batch_nodes.labels(kind).observe(nodes)
+        self.batch_seconds.labels(kind).observe(seconds)
+        self.waited.labels(kind).observe(waited)
 
     def as_text(self) -> bytes:
         """The content of /metrics."""

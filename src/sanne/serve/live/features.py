@@ -77,18 +77,16 @@ class LiveFeatures:
         described = [i for i, node in enumerate(nodes) if getattr(node, attribute, None) is not None]
         for first in range(0, len(described) if attribute != "links" else 0, _ROWS_AT_ONCE):
             rows = described[first : first + _ROWS_AT_ONCE]
-            try:
-                vectors[rows] = self._map.transform(_small_graph([nodes[i] for i in rows], self.reads))
-            except InputError:  # caused by one of them: read each alone
-                for i in rows:
-                    vectors[i] = self._read_alone(nodes[i])
+            vectors[rows] = self._read([nodes[i] for i in rows])
         return vectors
 
-    def _read_alone(self, node: NewNode) -> FloatArray:
+    def _read(self, nodes: Sequence[NewNode]) -> FloatArray:
         try:
-            return self._map.transform(_small_graph([node], self.reads))[0]
-        except InputError:
-            return np.full(self._map.width, np.nan, np.float32)
+            return self._map.transform(_small_graph(nodes, self.reads))
+        except InputError:  # caused by one of them: read each alone
+            if len(nodes) > 1:
+                return np.concatenate([self._read([node]) for node in nodes])
+            return np.full((1, self._map.width), np.nan, np.float32)
 
     def read_links(self, rows: Sequence[tuple[NodeId, Sequence[NodeId]]]) -> FloatArray:
         """What the vectors of nodes hold of their links, from their own and their neighbours' ids."""
