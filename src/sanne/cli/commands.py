@@ -3,26 +3,23 @@
 import logging
 import os
 import sys
+from typing import Any
 
 import typer
 
 from sanne.cli.build import build
 from sanne.cli.compare import compare
 from sanne.cli.data import data_app
-from sanne.cli.demo import demo
-from sanne.cli.embed import embed
 from sanne.cli.evaluate import evaluate
-from sanne.cli.explain import explain
-from sanne.cli.export import export
 from sanne.cli.fit import fit
 from sanne.cli.options import notes, program_options
-from sanne.cli.plot import plot
 from sanne.cli.predict import predict
-from sanne.cli.research import add_research
 from sanne.cli.serve import serve
-from sanne.cli.similar import similar
+from sanne.cli.show import demo, plot
+from sanne.cli.vectors import embed, explain, export, similar
 from sanne.errors import SanneError
 from sanne.interrupts import remembered_interrupts, was_interrupted
+from sanne.research import WHERE, research_module
 
 app = typer.Typer(
     help="Vectors for the nodes of a graph, and for nodes that arrive later, without training again.",
@@ -35,7 +32,24 @@ app.callback()(program_options)
 for _command in (build, fit, embed, predict, similar, explain, evaluate, compare, plot, export, serve, demo):
     app.command()(_command)
 app.add_typer(data_app, name="data")
-add_research(app)
+
+
+def _add_research() -> None:
+    """Add the commands of `sanne_lab`; without that package they only say how to get them, and are not listed."""
+    if (commands := research_module("cli")) is not None:
+        for name, group in commands.APPS.items():
+            app.add_typer(group, name=name)
+        return
+    anything: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_options": True}
+    for name in ("bench", "reproduce"):
+        app.command(name, hidden=True, add_help_option=False, context_settings=anything)(_explain)
+
+
+def _explain(context: typer.Context) -> None:
+    raise SanneError(f"sanne {context.info_name} is {WHERE}")
+
+
+_add_research()
 
 
 def main() -> None:

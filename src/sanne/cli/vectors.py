@@ -1,0 +1,226 @@
+"""`sanne embed`, `sanne similar`, `sanne explain`, `sanne export`: vectors of nodes, fitted or new."""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from sanne.cli import options
+from sanne.errors import InputError
+from sanne.interrupts import raise_if_interrupted
+
+if TYPE_CHECKING:
+    from sanne.infer.explain import MadeOf
+    from sanne.source import ModelSource
+    from sanne.vectors.vectors import Embedding
+
+_PARTS = {
+    "own": "its own words",
+    "around": "words of nodes around it",
+    "links": "its links",
+    "degree": "how many links it has",
+    "average": "centring",
+}
+
+
+def embed(
+    model: options.ModelFolder,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="vectors.parquet, .npy, .csv, or .txt/.vec for word2vec text; with Ray also a folder."),
+    ] = None,
+    graph: options.CurrentGraph = None,
+    node_table: options.NodeTable = None,
+    text: options.KnownText = None,
+    nodes: options.NodeList = None,
+    explain: Annotated[int, typer.Option(help="List N nodes that contributed to each vector.", metavar="N", min=0)] = 0,
+    engine: Annotated[
+        Literal["local", "ray"], typer.Option(help="Run on this machine, or on a Ray cluster.")
+    ] = "local",
+    workers: Annotated[int, typer.Option(help="With Ray: number of processes.", min=1)] = 2,
+    address: Annotated[
+        str | None, typer.Option(help="With Ray: address of the cluster. Default: start Ray on this machine.")
+    ] = None,
+    partitioned: Annotated[
+        bool, typer.Option("--partitioned", help="With Ray: each process holds a part of the graph. For all nodes.")
+    ] = False,
+    dtype: options.VectorType = "float32",
+    estimate: options.Estimated = False,
+    as_json: options.Json = False,
+) -> None:
+    """Compute vectors for nodes, fitted or new, from walks over the graph as it is now."""
+    import numpy as np
+
+    from sanne.device import peak_memory
+    from sanne.estimate import estimate_embedding
+    from sanne.infer.embed import embed_parts
+    from sanne.infer.partitioned import embed_partitioned
+    from sanne.infer.ray import check_ray_output
+    from sanne.model.artifact import Artifact
+    from sanne.source import ModelSource, read_node_list
+    from sanne.vectors.formats import check_output, write_parts
+
+    if partitioned and (engine != "ray" or nodes is not None or explain):
+        raise InputError("--partitioned is for all nodes with --engine ray, without --nodes and --explain")
+    if not estimate:
+        out = options.require_out(out, "vectors.parquet")
+        if engine == "ray" and dtype != "float32":
+            raise InputError(f"--dtype {dtype} is for --engine local: with Ray, vectors are written as float32")
+        check_ray_output(out) if engine == "ray" else check_output(out, dtype=dtype)
+    artifact = Artifact.read(model)  # without the vectors of the fit, which may be many
+    origin = ModelSource.of_model(artifact, graph, node_table, text)
+    if out is not None and not estimate and engine == "ray":
+        started = time.perf_counter()
+        if partitioned:
+            count = embed_partitioned(model.absolute(), origin.load, out, workers=workers, address=address)
+        else:
+            count = _embed_with_ray(model.absolute(), origin, nodes, out, explain, workers, address)
+        result = {"vectors": str(out), "nodes": count, "workers": workers, "seconds": options.seconds_since(started)}
+        options.show(result, as_json, f"wrote {out}")
+        return
+    now = origin.load()
+    wanted = None if nodes is None else read_node_list(nodes)
+    count = now.num_nodes if wanted is None else len(wanted)
+    if out is None or estimate:
+        options.show(estimate_embedding(artifact, now, count).to_dict(), as_json)
+        return
+    started = time.perf_counter()
+    uncertainties: list[Any] = []
+
+    def watched() -> "Iterator[Embedding]":
+        for part in embed_parts(artifact, now, wanted, explain=explain):
+            uncertainties.append(part.uncertainty[np.isfinite(part.uncertainty)])
+            yield part
+            raise_if_interrupted()  # an interrupt that a library lost
+
+    write_parts(out, watched(), count, artifact.model.vector_dim, dtype=dtype)
+    known = np.concatenate(uncertainties)
+    result = {
+        "vectors": str(out),
+        "nodes": count,
+        "dim": artifact.model.vector_dim,
+        "seconds": options.seconds_since(started),
+        "peak_bytes": peak_memory(),
+        "mean_uncertainty": round(float(known.mean(dtype=np.float64)), 5) if len(known) else None,
+    }
+    options.show(result, as_json, f"wrote {out}")
+
+
+def _embed_with_ray(
+    model: Path,
+    origin: "ModelSource",
+    nodes: Path | None,
+    out: Path,
+    explain: int,
+    workers: int,
+    address: str | None,
+) -> int:
+    """Embed on a Ray cluster and return how many; this process only reads the graph if all nodes are asked for."""
+    from sanne.infer.ray import Job, as_parquet, embed_with_ray
+    from sanne.source import read_node_list
+
+    with contextlib.ExitStack() as stack:
+        ids = nodes
+        if nodes is None or nodes.suffix != ".parquet":
+            listed = origin.load().node_ids if nodes is None else read_node_list(nodes)
+            ids = stack.enter_context(as_parquet(listed, beside=out))
+        assert ids is not None
+        return embed_with_ray(Job(model, origin.load, ids, explain), out, workers=workers, address=address)
+
+
+def similar(
+    model: options.ModelFolder,
+    node_id: Annotated[str, typer.Argument(metavar="NODE_ID")],
+    k: Annotated[int, typer.Option("-k", help="How many.", min=1)] = 10,
+    vectors: Annotated[Path | None, typer.Option(help="What sanne embed wrote for the node, if it is new.")] = None,
+    graph: Annotated[str | None, typer.Option(help="The graph that contains the node, if it is new.")] = None,
+    node_table: options.NodeTable = None,
+    text: options.KnownText = None,
+    as_json: options.Json = False,
+) -> None:
+    """List the nodes of the fitted graph that are nearest to a node."""
+    from sanne.estimator import SANNE
+    from sanne.source import ModelSource
+    from sanne.vectors.formats import read_vectors
+
+    fitted = SANNE.load(model)
+    if vectors is not None:
+        fitted.know(read_vectors(vectors))
+    elif graph is not None or node_table is not None:
+        fitted.embed(ModelSource.of_model(fitted.artifact_, graph, node_table, text).load(), [node_id])
+    found = fitted.similar(node_id, k)
+    if as_json:
+        rows = [{"id": options.plain(other), "similarity": round(score, 4)} for other, score in found]
+        options.print_json({"id": node_id, "similar": rows})
+        return
+    options.print_table(("node", "similarity"), [(str(other), f"{score:.4f}") for other, score in found])
+
+
+def explain(
+    model: options.ModelFolder,
+    node_ids: Annotated[list[str], typer.Argument(metavar="NODE_ID...")],
+    graph: options.CurrentGraph = None,
+    node_table: options.NodeTable = None,
+    text: options.KnownText = None,
+    k: Annotated[int, typer.Option("-k", help="How many words, links and nodes.", min=1)] = 10,
+    as_json: options.Json = False,
+) -> None:
+    """Name the words, links and nodes that vectors are made of."""
+    from sanne.infer.explain import made_of
+    from sanne.model.artifact import Artifact
+    from sanne.source import ModelSource
+
+    artifact = Artifact.read(model)
+    now = ModelSource.of_model(artifact, graph, node_table, text).load()
+    found = made_of(artifact, now, node_ids, k)
+    if as_json:
+        options.print_json({"explained": [_as_dict(one) for one in found]})
+        return
+    for one in found:
+        _print(one)
+
+
+def _as_dict(one: "MadeOf") -> dict[str, object]:
+    return {
+        "id": one.node_id,
+        "parts": {name: round(share, 4) for name, share in one.parts.items()},
+        "words": [{"word": w.word, "share": round(w.share, 4), "own": round(w.own, 4)} for w in one.words],
+        "links": [{"id": other, "share": round(share, 4)} for other, share in one.links],
+        "nodes": [{"id": other, "share": round(share, 4)} for other, share in one.nodes],
+    }
+
+
+def _print(one: "MadeOf") -> None:
+    if one.parts:
+        options.print_table(
+            (f"node {one.node_id}", "share"), [(_PARTS[n], _percent(share)) for n, share in one.parts.items()]
+        )
+    if one.words:
+        rows = [(word.word, _percent(word.share), _percent(word.own)) for word in one.words]
+        options.print_table(("word", "share", "by its own text"), rows)
+    for title, listed in (("link to", one.links), ("node on its walks", one.nodes)):
+        if listed:
+            options.print_table((title, "share"), [(str(other), _percent(share)) for other, share in listed])
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}%"
+
+
+def export(
+    model: options.ModelFolder,
+    to: Annotated[str, typer.Option(metavar="FORMAT", help="The format: parquet, npy, csv, word2vec or faiss.")],
+    out: Annotated[Path, typer.Option(help="vectors.parquet, .npy, .csv, .txt/.vec or .faiss.")],
+    dtype: options.VectorType = "float32",
+    as_json: options.Json = False,
+) -> None:
+    """Write the fitted vectors for another tool."""
+    from sanne.vectors.export import export_vectors
+
+    started = time.perf_counter()
+    count, dim = export_vectors(model, to, out, dtype)
+    result = {"vectors": str(out), "format": to, "nodes": count, "dim": dim, "seconds": options.seconds_since(started)}
+    options.show(result, as_json, f"wrote {out}")
