@@ -26,10 +26,8 @@ def components(matrix: Any, width: int, stream: np.random.Generator, passes: int
         return np.zeros((matrix.shape[1], 1), np.float32)
     if not 1e-6 < largest < 1e6:
         matrix = matrix / np.float32(largest)  # squares of its squares are to be numbers
-    if not sp.issparse(matrix) and matrix.shape[1] <= _FEW_COLUMNS and matrix.shape[0] >= matrix.shape[1]:
-        values, axes = eigh(_gram(matrix))
-        kept = values[::-1][:width] > 1e-10 * max(values[-1], 1e-30)
-        return definite_signs(axes[:, ::-1][:, :width][:, kept])
+    if narrow(matrix):
+        return leading_axes(gram(matrix), width)
     start = stream.standard_normal((matrix.shape[1], block)).astype(np.float32)
     transposed = matrix.T.tocsr() if sp.issparse(matrix) else matrix.T
     basis = multiply(matrix, start)
@@ -42,7 +40,19 @@ def components(matrix: Any, width: int, stream: np.random.Generator, passes: int
     return definite_signs(across @ scaled.astype(np.float32))
 
 
-def _gram(matrix: FloatArray) -> npt.NDArray[np.float64]:
+def narrow(matrix: Any) -> bool:
+    """Whether the singular vectors of a matrix are computed directly, from the products of its columns."""
+    return not sp.issparse(matrix) and matrix.shape[1] <= min(_FEW_COLUMNS, matrix.shape[0])
+
+
+def leading_axes(products: npt.NDArray[np.float64], width: int) -> FloatArray:
+    """The leading eigenvectors of the products of all columns with each other, `width` at most."""
+    values, axes = eigh(products)
+    kept = values[::-1][:width] > 1e-10 * max(values[-1], 1e-30)
+    return definite_signs(axes[:, ::-1][:, :width][:, kept])
+
+
+def gram(matrix: FloatArray) -> npt.NDArray[np.float64]:
     """The products of all columns with each other, some rows at a time."""
     parts = each_block(lambda rows: matrix[rows].T @ matrix[rows], len(matrix))
     return np.sum(parts, axis=0, dtype=np.float64)

@@ -18,7 +18,7 @@ from sanne.errors import InputError
 from sanne.features.base import FeatureMap, register_features
 from sanne.features.choose import choose_features, restore_features
 from sanne.features.links import LinkMap
-from sanne.features.svd import components
+from sanne.features.svd import components, gram, leading_axes, narrow
 from sanne.features.walk_profile import WalkProfile
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.sparse import multiply
@@ -124,7 +124,8 @@ class Views(FeatureMap):
         base, columns = choose_features(graph, config).fit_columns(graph, config, seed)
         count = columns.shape[1]
         number = config.hidden_splits if count >= FEWEST_COLUMNS else 0
-        splits = [_split(columns, config.half_dim, numpy_stream(seed, "halves", i)) for i in range(number)]
+        products = gram(columns) if number and narrow(columns) else None
+        splits = [_split(columns, products, config.half_dim, numpy_stream(seed, "halves", i)) for i in range(number)]
         kind = WalkProfile if base.reads_links else LinkMap
         links = kind.fit(graph, config.link_dim, seed) if config.link_dim else None
         wide = sp.issparse(columns) and count > 4 * config.fine_dim > 0 and not base.reads_links
@@ -202,14 +203,17 @@ class Views(FeatureMap):
         return cls(base, splits, fine, links)
 
 
-def _split(columns: Any, width: int, stream: np.random.Generator) -> Split:
-    """Two random halves of the columns, each on its leading singular vectors."""
+def _split(columns: Any, products: Any, width: int, stream: np.random.Generator) -> Split:
+    """Two random halves of the columns, each on its leading singular vectors; `products` of columns, if there are."""
     sides = stream.permutation(columns.shape[1]) % 2
     width = min(width, columns.shape[1] // 2)
     basis = np.zeros((columns.shape[1], width), np.float32)
     for side in (0, 1):
         chosen = np.flatnonzero(sides == side)
-        found = components(_unit_rows(columns[:, chosen]), width, stream, passes=3)
+        if products is None:
+            found = components(_unit_rows(columns[:, chosen]), width, stream, passes=3)
+        else:
+            found = leading_axes(products[np.ix_(chosen, chosen)], width)
         basis[chosen, : found.shape[1]] = found
     return Split(sides.astype(np.float32), basis)
 

@@ -7,6 +7,9 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.extending import intrinsic
 
 from sanne.device import available_cores, one_blas_thread
 from sanne.errors import InputError
@@ -17,6 +20,8 @@ Result = TypeVar("Result")
 _ALWAYS_ALLOWED = 2**20  # columns
 _ROWS_A_THREAD = 256  # with fewer, a second thread costs more than it gives
 _ROWS_AT_ONCE = 8192
+LINE = 16  # single-precision columns of a cache line: a row that is reached costs as much as all lines that it touches
+AHEAD = 32  # stored values, from when a row is asked for to when it is needed
 _A_VALUE = 16  # columns beyond those, for each stored value
 
 
@@ -86,12 +91,34 @@ def each_block(work: Callable[[slice], Result], count: int) -> list[Result]:
         return list(pool.map(work, blocks))
 
 
+def _ask_for(_: Any, values: Any, place: Any) -> Any:
+    """In a kernel, ask for the cache line of a value of a contiguous array, and do not wait for it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        start = context.make_array(values)(context, builder, arguments[0]).data
+        address = builder.bitcast(builder.gep(start, [arguments[1]]), pointer)
+        function = ir.FunctionType(ir.VoidType(), [pointer, word, word, word])
+        call = builder.module.declare_intrinsic("llvm.prefetch", [pointer], function)
+        builder.call(call, [address, word(0), word(3), word(1)])  # to be read, again and again, as data
+        return context.get_dummy_value()
+
+    return types.void(values, types.int64), generate
+
+
+ask_for: Any = intrinsic(_ask_for)
+
+
 @kernel
 def _multiply(indptr: Any, indices: Any, data: Any, rows: Any, result: Any, first: int, last: int) -> None:
+    width, stop = rows.shape[1], indptr[last]
     for i in range(first, last):
         total = result[i]
         total[:] = 0
         for position in range(indptr[i], indptr[i + 1]):
+            if position + AHEAD < stop:
+                for c in range(0, width, LINE):
+                    ask_for(rows, np.int64(indices[position + AHEAD]) * width + c)
             value, row = data[position], rows[indices[position]]
             for c in range(total.size):
                 total[c] += value * row[c]

@@ -13,24 +13,25 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg.blas import sgemm
 
 from sanne.config import Config
 from sanne.errors import InputError
 from sanne.features.base import FeatureMap
 from sanne.features.views import Views
 from sanne.graph.graph import FloatArray, Graph, IntArray
-from sanne.graph.sparse import each_block, row_blocks
+from sanne.graph.sparse import LINE, each_block
 from sanne.model.clusters import doubt
 from sanne.model.model import Asked, Model, Pull, Reading, largest_shares
 from sanne.model.ridge import Doubles
 from sanne.model.safe_files import Shapes
 from sanne.vectors.normalise import unit
-from sanne.walks.diffusion import Diffusion, step_weights
+from sanne.walks.diffusion import Diffusion, Work, step_weights
 
 LARGEST_DIM = 4096
+_FEW = 1024  # nodes
 CLUSTERS = (32, 64)  # sizes of the clusterings by which uncertainty is told
-SPREAD_BYTES = 3 * 2**28  # of one view at all restarts, some columns of it at a time
-_LINE = 16  # columns of a cache line: a row that is reached costs as much as all the lines that it touches
+SPREAD_BYTES = 3 * 2**29  # of one view at all restarts, some columns of it at a time
 
 
 class Token(NamedTuple):
@@ -172,15 +173,15 @@ class HiddenModel(Model):
         return Reading(vectors, self.uncertainty(vectors), contributions)
 
     def read_whole(self, diffusion: Diffusion, features: FloatArray) -> FloatArray:
-        return self.vectors_of(diffusion, features, self.spread(diffusion, features), self.degrees(diffusion))
+        after = diffusion.after_step(features[:, self.layout.columns[0]])
+        return self.vectors_of(diffusion, features, self.spread(diffusion, features), self.degrees(diffusion), after)
 
     def vectors_of(
-        self, diffusion: Diffusion, features: FloatArray, parts: Iterable[Part], degrees: FloatArray
+        self, diffusion: Diffusion, features: FloatArray, parts: Iterable[Part], degrees: FloatArray, after: FloatArray
     ) -> FloatArray:
-        """Vectors of all nodes from their tokens; parts are let go one after the other."""
+        """Vectors of all nodes from their tokens; parts are let go one after the other, and `after` is overwritten."""
         layout, matrix = self.layout, self.matrix
         words = features[:, layout.columns[0]]
-        after = diffusion.after_step(words)
         vectors = np.zeros((len(features), self.vector_dim), np.float32)  # which take memory as they are filled in
         for part in parts:
             places = [layout.place(part.view, restart) for restart in part.restarts]
@@ -189,11 +190,13 @@ class HiddenModel(Model):
             del part  # or it would stay in memory while the next one is computed
 
         def add(block: slice) -> None:
-            neighbours = self._neighbours(after[block], words[block], diffusion.degrees[block])
-            vectors[block] += self.offset + neighbours @ matrix[layout.neighbours]
-            vectors[block] += degrees[block] @ matrix[layout.degrees]
+            neighbours = self.neighbours(after[block], words[block], diffusion.degrees[block])
+            after[block] = neighbours
+            vectors[block] += self.offset
 
         each_block(add, len(vectors))
+        _add_products(vectors, after, matrix[layout.neighbours])
+        _add_products(vectors, degrees, matrix[layout.degrees])
         if layout.smoothed is not None:
             _add_products(vectors, words, matrix[layout.own])
             _add_products(vectors, self.smoothed(diffusion, words, self.mixture), matrix[layout.smoothed])
@@ -231,13 +234,12 @@ class HiddenModel(Model):
     def uncertainty(self, vectors: FloatArray) -> FloatArray:
         """One minus the largest share that a clustering gives a node, mean over clusterings."""
         clusterings = np.split(self.centres, np.cumsum(CLUSTERS)[:-1])
-        found = np.empty(len(vectors), np.float32)
-        for rows in row_blocks(len(vectors)):
-            found[rows] = doubt(vectors[rows], clusterings)
-        return found
+        parts = each_block(lambda rows: doubt(vectors[rows], clusterings), len(vectors))
+        return np.concatenate([np.empty(0, np.float32), *parts])
 
     def spread(self, diffusion: Diffusion, features: FloatArray, at: IntArray | None = None) -> Iterator[Part]:
-        """Tokens of all nodes, or of those in `at`, some columns of a view at a time."""
+        """Tokens of all nodes, or of those in `at`, some columns of a view at a time, in the memory of those before."""
+        work: Work = {}
         for view, restarts in self.layout.spread().items():
             place = self.layout.columns[view]
             width = place.stop - place.start
@@ -246,12 +248,15 @@ class HiddenModel(Model):
                 rows = features[:, place] if at is None else features[at, place]
                 yield Part(view, slice(0, width), [self.layout.itself], rows[:, None])
             count = len(far) * (diffusion.held if at is None else len(at)) + 2 * diffusion.held
-            at_once = max(_LINE, SPREAD_BYTES // (4 * count) // _LINE * _LINE)
+            at_once = max(LINE, SPREAD_BYTES // (4 * count) // LINE * LINE)
             for first in range(0, width if far else 0, at_once):
                 columns = slice(first, min(first + at_once, width))
                 part = features[:, place.start + columns.start : place.start + columns.stop]
-                # No name for what is given: it would keep a part in memory while the next one is computed.
-                yield Part(view, columns, far, diffusion.spread(part, self.step_weights[:, far], at).transpose(1, 0, 2))
+                spread = diffusion.spread(part, self.step_weights[:, far], at, work)
+                if columns.stop == width:
+                    work.clear()  # while the last part is used, only that is in memory
+                yield Part(view, columns, far, spread.transpose(1, 0, 2))
+                del spread
 
     def smoothed(
         self, diffusion: Diffusion, words: FloatArray, mixture: FloatArray, at: IntArray | None = None
@@ -260,13 +265,7 @@ class HiddenModel(Model):
         rows = diffusion.spread(words, self.step_weights @ mixture[:, None], at)[0]
         return unit(rows) if self.layout.directional else rows
 
-    def neighbours(self, diffusion: Diffusion, words: FloatArray, at: IntArray | None = None) -> FloatArray:
-        """The words of the neighbours of all nodes, or of those in `at`."""
-        after = diffusion.after_step(words, at)
-        chosen: Any = slice(None) if at is None else at
-        return self._neighbours(after, words[chosen], diffusion.degrees[chosen])
-
-    def _neighbours(self, after: FloatArray, words: FloatArray, degrees: Doubles) -> FloatArray:
+    def neighbours(self, after: FloatArray, words: FloatArray, degrees: Doubles) -> FloatArray:
         """What walks see after one step, without those that stay."""
         rows: FloatArray = after - words * (1 / degrees).astype(np.float32)[:, None]
         sizes = np.einsum("ij,ij->i", rows, rows)
@@ -291,7 +290,7 @@ class HiddenModel(Model):
         """
         layout, each = self.layout, np.eye(len(seen), dtype=np.float32)
         words = seen[:, :, layout.columns[0]]
-        yield layout.neighbours, self._neighbours(words[-1], words[layout.itself], degrees), each[-1]
+        yield layout.neighbours, self.neighbours(words[-1], words[layout.itself], degrees), each[-1]
         if layout.smoothed is not None:
             mixture = np.append(self.mixture, np.float32(0))
             yield layout.own, words[layout.itself], each[layout.itself]
@@ -313,6 +312,9 @@ def _add_products(vectors: FloatArray, rows: npt.NDArray[np.floating[Any]], weig
     """Add rows times weights to vectors, by all cores, each some nodes at a time."""
 
     def add(block: slice) -> None:
-        vectors[block] += np.asarray(rows[block], np.float32) @ weights
+        for first in range(block.start, block.stop, _FEW):  # small enough to stay in the processor's cache
+            some = slice(first, min(first + _FEW, block.stop))
+            # In place; transposed, as BLAS has arrays column by column.
+            sgemm(1.0, weights.T, np.asarray(rows[some], np.float32).T, 1.0, vectors[some].T, overwrite_c=True)
 
     each_block(add, len(vectors))

@@ -148,9 +148,10 @@ class Learner:
         values = np.sum([share * self.smoothable[restart] for restart, share in shares], axis=0)
         return Block(weight, values, [(self.layout.place(0, restart), share) for restart, share in shares])
 
-    def neighbours(self, diffusion: Diffusion, features: FloatArray, weight: float) -> Block:
-        """The neighbours' words."""
-        values = self.model.neighbours(diffusion, features[:, self.layout.columns[0]], self.chosen)
+    def neighbours(self, diffusion: Diffusion, after: FloatArray, weight: float) -> Block:
+        """The neighbours' words, by where all walks are after their first step."""
+        nodes: Any = slice(None) if self.chosen is None else self.chosen
+        values = self.model.neighbours(after[nodes], self.words, diffusion.degrees[nodes])
         return Block(weight, values, [(self.layout.neighbours, 1.0)])
 
 
@@ -166,11 +167,12 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
     trust = 1.0 if layout.directional else _TRUST_IN_NUMBERS
     all_degrees = model.degrees(diffusion)
     degrees = all_degrees if learner.chosen is None else all_degrees[learner.chosen]
+    after = diffusion.after_step(features[:, layout.columns[0]])
     narrow = 1 / np.maximum(degrees.std(axis=0), 1e-6)
     blocks = {
         "own": [Block(own if guesses else 1.0, learner.words.copy(), [(layout.own, 1.0)])],
         "smoothed": [learner.smoothed(diffusion, features, mixture, config.smoothed_weight * helps * certain)],
-        "neighbours": [learner.neighbours(diffusion, features, config.neighbour_weight)],
+        "neighbours": [learner.neighbours(diffusion, after, config.neighbour_weight)],
         "degrees": [Block(config.degree_weight, degrees * narrow, [(layout.degrees, np.diag(narrow))])],
         "fine": [block for view in layout.fine for block in learner.seen(view, config.fine_weight)],
         "links": [block for view in layout.links if linked > 0 for block in learner.seen(view, linked)],
@@ -189,7 +191,7 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
         kept.sort(key=lambda part: part.nodes.start or 0)  # nodes are done in turn, and what was kept of them let go
         parts = (kept.pop() for _ in range(len(kept))) if kept else model.spread(diffusion, features)
         del learner, blocks, vectors  # the memory is for the vectors of all nodes
-        vectors = model.vectors_of(diffusion, features, parts, all_degrees)
+        vectors = model.vectors_of(diffusion, features, parts, all_degrees, after)
     model.present = vectors
     curve = np.mean([guess.scores for guess in guesses], axis=0).round(4).tolist() if guesses else []
     return {
@@ -209,7 +211,7 @@ def _compact(part: Part) -> list[Part]:
     roots, largest = zip(*sizes, strict=True)
     typical = float(sum(roots) / rows.size) ** 2  # by roots: a single far number does not change it
     if max(largest) >= _FARTHEST * typical:
-        return [part]
+        return [part._replace(rows=rows.copy())]
 
     def halved(block: slice) -> Part:
         # Mapped, as the heap would keep the memory of what is let go.

@@ -6,6 +6,7 @@ are spread over the graph, step by step (`Diffusion.spread`); for a few nodes th
 (`Diffusion.around`).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,8 +17,10 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from sanne.graph.graph import Adjacency, FloatArray, IntArray
-from sanne.graph.sparse import in_parts, row_blocks
+from sanne.graph.sparse import AHEAD, LINE, ask_for, in_parts, row_blocks
 from sanne.seeds import kernel
+
+Work = dict[str, npt.NDArray[np.float32]]
 
 TOLERANCE = 1e-4  # walks of a few nodes are not followed to where less than this share of them goes
 _LARGE = 10_000  # nodes
@@ -104,27 +107,29 @@ class Diffusion:
         """Nodes that there is memory for: the same in all parts of a graph, so that they take as many columns."""
         return self._halo.held if self._halo else self.num_nodes
 
-    def spread(self, rows: FloatArray, weights: FloatArray, at: IntArray | None = None) -> npt.NDArray[np.float32]:
+    def spread(
+        self, rows: FloatArray, weights: FloatArray, at: IntArray | None = None, work: Work | None = None
+    ) -> npt.NDArray[np.float32]:
         """Rows (nodes, width) for each column of `weights`, (columns, nodes, width); see `step_weights`.
 
         `at`: only for these nodes, which saves the memory of all others. The result of a node is contiguous.
+        `work` keeps memory, also that of the result, for the next call: new memory takes time.
         """
-        weights = np.ascontiguousarray(weights, np.float32)
-        power = self._scaled(rows)  # so that a step is a mean over neighbours
-        other = np.empty_like(power)
+        weights, work = np.ascontiguousarray(weights, np.float32), {} if work is None else work
+        power = self._scaled(rows, work)  # so that a step is a mean over neighbours
+        other = _room(work, "other", power.shape)
         places = np.empty(0, np.int32)
         if at is not None:
             places = np.full(len(power), -1, np.int32)
             places[at] = np.arange(len(at))
-        first = power[: self.num_nodes] if at is None else power[at]
-        sums = weights[0][None, :, None] * first[:, None]
+        sums = _room(work, "sums", (self.num_nodes if at is None else len(at), weights.shape[1], rows.shape[1]))
         for step in range(1, len(weights)):
             # Sums are read and written at every second step, for that step and the one before it.
-            counted = np.zeros((2, weights.shape[1]), np.float32)
-            if step % 2 == 0 or step == len(weights) - 1:
-                counted[1] = weights[step]
-                counted[0] = weights[step - 1] if step % 2 == 0 else 0
-            self._step(power, other, sums, counted, places)
+            adding = np.zeros((2, weights.shape[1]), np.float32)
+            if step % 2 or step == len(weights) - 1:
+                adding[1] = weights[step]
+                adding[0] = weights[step - 1] if step % 2 else 0
+            self._step(power, other, sums, adding, step == 1, places)
             power, other = other, power
         sums *= (self._roots if at is None else self._roots[at])[:, None, None]
         return sums.transpose(1, 0, 2)
@@ -132,15 +137,15 @@ class Diffusion:
     def after_step(self, rows: FloatArray, at: IntArray | None = None) -> npt.NDArray[np.float32]:
         """Rows (nodes, width) as walks see them after their first step, of all nodes or those in `at`."""
         seen, none = np.empty(np.shape(rows), np.float32), np.empty((0, 1, 1), np.float32)
-        self._step(self._scaled(rows), seen, none, np.zeros((2, 1), np.float32), np.empty(0, np.int32))
+        self._step(self._scaled(rows, {}), seen, none, np.zeros((2, 1), np.float32), False, np.empty(0, np.int32))
         chosen: Any = slice(None) if at is None else at
         seen = seen[chosen]
         seen *= self._roots[chosen, None]
         return seen
 
-    def _scaled(self, rows: FloatArray) -> npt.NDArray[np.float32]:
+    def _scaled(self, rows: FloatArray, work: Work) -> npt.NDArray[np.float32]:
         """Rows over the roots of the degrees, with room for the halo."""
-        scaled = np.empty((len(rows) + (self._halo.size if self._halo else 0), rows.shape[1]), np.float32)
+        scaled = _room(work, "power", (len(rows) + (self._halo.size if self._halo else 0), rows.shape[1]))
         np.divide(np.asarray(rows, np.float32), self._roots[:, None], out=scaled[: len(rows)])
         return scaled
 
@@ -170,6 +175,14 @@ class Diffusion:
         found = walked.surroundings(count, self.degrees[walked.nodes[:count]], float(self.degrees[node]))
         self._spare.setdefault(key, []).append(walked)
         return found
+
+
+def _room(work: Work, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
+    """An array for what was kept under a name, if that is large enough."""
+    size = math.prod(shape)
+    if name not in work or work[name].size < size:
+        work[name] = np.empty(size, np.float32)
+    return work[name][:size].reshape(shape)
 
 
 class Walked:
@@ -211,16 +224,18 @@ def _spread(
     power: Any,
     result: Any,
     sums: Any,
-    counted: Any,
+    adding: Any,
+    empty: bool,
     places: Any,
     first: int,
     last: int,
 ) -> None:
-    """One step for the nodes from `first` to `last`; `counted` is what it and the step before add to the sums.
+    """One step for the nodes from `first` to `last`; `adding` is what the step before and this one add to the sums.
 
-    Neighbours are added four at a time: their rows are far apart in memory, and are waited for together.
+    Rows of neighbours are far apart in memory: they are asked for well before they are added, four at a time; a
+    function for that would take half as long again. Sums are `empty` at first.
     """
-    adds = counted.max() > 0
+    adds, width, stop = empty or adding.max() > 0, power.shape[1], indptr[last]
     for node in range(first, last):
         row, own, share = result[node], power[node], shares[node]
         for c in range(row.size):
@@ -228,17 +243,27 @@ def _spread(
         position, end = indptr[node], indptr[node + 1]
         if weights.size > 0:
             for p in range(position, end):
+                if p + AHEAD < stop:
+                    for c in range(0, width, LINE):
+                        ask_for(power, np.int64(indices[p + AHEAD]) * width + c)
                 factor, other = share * weights[p], power[indices[p]]
                 for c in range(row.size):
                     row[c] += factor * other[c]
         else:
             while position + 4 <= end:
+                for ahead in range(AHEAD, AHEAD + 4):
+                    if position + ahead < stop:
+                        for c in range(0, width, LINE):
+                            ask_for(power, np.int64(indices[position + ahead]) * width + c)
                 one, two = power[indices[position]], power[indices[position + 1]]
                 three, four = power[indices[position + 2]], power[indices[position + 3]]
                 for c in range(row.size):
                     row[c] += (one[c] + two[c]) + (three[c] + four[c])
                 position += 4
             for p in range(position, end):
+                if p + AHEAD < stop:
+                    for c in range(0, width, LINE):
+                        ask_for(power, np.int64(indices[p + AHEAD]) * width + c)
                 other = power[indices[p]]
                 for c in range(row.size):
                     row[c] += other[c]
@@ -246,9 +271,12 @@ def _spread(
                 row[c] *= share
         place = node if places.size == 0 else places[node]
         if adds and place >= 0:
-            for r in range(counted.shape[1]):
-                before, now, total = counted[0, r], counted[1, r], sums[place, r]
-                if before + now > 1e-7:
+            for r in range(adding.shape[1]):
+                before, now, total = adding[0, r], adding[1, r], sums[place, r]
+                if empty:
+                    for c in range(row.size):
+                        total[c] = before * own[c] + now * row[c]
+                elif before + now > 1e-7:
                     for c in range(row.size):
                         total[c] += before * own[c] + now * row[c]
 
