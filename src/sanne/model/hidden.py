@@ -234,8 +234,10 @@ class HiddenModel(Model):
     def uncertainty(self, vectors: FloatArray) -> FloatArray:
         """One minus the largest share that a clustering gives a node, mean over clusterings."""
         clusterings = np.split(self.centres, np.cumsum(CLUSTERS)[:-1])
+        if len(vectors) <= _FEW:  # starting threads would take longer
+            return doubt(vectors, clusterings)
         parts = each_block(lambda rows: doubt(vectors[rows], clusterings), len(vectors))
-        return np.concatenate([np.empty(0, np.float32), *parts])
+        return np.concatenate(parts)
 
     def spread(self, diffusion: Diffusion, features: FloatArray, at: IntArray | None = None) -> Iterator[Part]:
         """Tokens of all nodes, or of those in `at`, some columns of a view at a time, in the memory of those before."""
