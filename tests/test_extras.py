@@ -26,6 +26,7 @@ CASES: list[tuple[str, str, list[str]]] = [
     ("sentence_transformers", "encoders", [*TEXTS, "--text-encoder", "sentence-transformers:a/b", "--out", "m"]),
     ("model2vec", "encoders", [*TEXTS, "--text-encoder", "model2vec:a/b", "--out", "m"]),
     ("duckdb", "scale", ["build", "edges.csv", "--out", "graph"]),
+    ("openpyxl", "excel", ["fit", "edges.xlsx", "--out", "m"]),
     ("matplotlib", "plot", ["plot", "model", "--out", "map.png"]),
     ("openTSNE", "plot", ["plot", "model", "--out", "map.png", "--method", "tsne"]),
     ("ray", "distributed", ["embed", "model", "--engine", "ray", "--out", "vectors"]),
@@ -55,6 +56,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[list[Outcome]]:
     folder = tmp_path_factory.mktemp("extras")
     save_graph(planted_graph(), folder / "papers")
     (folder / "edges.csv").write_text("src,dst\na,b\nb,c\n", encoding="utf-8")
+    (folder / "edges.xlsx").write_bytes(b"PK")
     (folder / "nodes.csv").write_text("id,t\na,one two\nb,two three\nc,three one\n", encoding="utf-8")
     entries = [{"missing": OPTIONAL, "commands": CORE}]
     entries += [{"missing": [package], "commands": [command]} for package, _, command in CASES]

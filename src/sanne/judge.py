@@ -35,6 +35,7 @@ def judge(
     labels: Path | None,
     *,
     label: str | None = None,
+    id: str | None = None,
     fraction: float = 0.1,
     communities: int | None = None,
     label_share: float | None = None,
@@ -45,7 +46,7 @@ def judge(
     graph = origin.load() if origin.source or labels is None or newcomers or task != "classify" else None
     if task == "links" and graph is not None:
         return judge_links(model, graph, fraction, seed)
-    classes = labels_of(model, graph, labels, origin, label)
+    classes = labels_of(model, graph, labels, origin, label, id)
     if task == "communities" and graph is not None:
         return judge_communities(model, graph, classes, communities, seed)
     if classes is None:
@@ -54,11 +55,16 @@ def judge(
 
 
 def labels_of(
-    model: SANNE, graph: Graph | None, labels: Path | None, origin: ModelSource, label: str | None = None
+    model: SANNE,
+    graph: Graph | None,
+    labels: Path | None,
+    origin: ModelSource,
+    label: str | None = None,
+    id: str | None = None,
 ) -> npt.NDArray[Any] | None:
     """One label per fitted node, from a table or from the graph itself."""
     if labels is not None:
-        return read_label_table(labels, model.node_ids_, label)
+        return read_label_table(labels, model.node_ids_, label, id)
     if graph is None or graph.labels is None:
         return None
     found = graph.labels[graph.nodes_of(model.node_ids_)]

@@ -161,13 +161,19 @@ def fitted_rows(model: SANNE, ids: list[Any]) -> npt.NDArray[np.int64]:
 
 
 def learn_from_table(
-    model: SANNE, table: Path, *, label: str | None = None, separator: str | None = None, seed: int = 0
+    model: SANNE,
+    table: Path,
+    *,
+    label: str | None = None,
+    id: str | None = None,
+    separator: str | None = None,
+    seed: int = 0,
 ) -> tuple[Classifier, list[Any]]:
     """The classifier of a table of labels, and the ids in it that the model does not know.
 
     A node has several labels if a `separator` stands between them, or if it has several rows.
     """
-    nodes, labels, unknown = read_label_rows(table, model.node_ids_, label)
+    nodes, labels, unknown = read_label_rows(table, model.node_ids_, label, id)
     if separator is not None:
         parts = [[part.strip() for part in str(text).split(separator)] for text in labels]
         nodes = np.repeat(nodes, [len(part) for part in parts])

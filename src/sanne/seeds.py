@@ -74,6 +74,7 @@ PURPOSES = {
     "checked": 19,
     "folds": 20,
     "newcomers": 23,
+    "kinds": 24,
 }
 
 

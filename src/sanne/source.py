@@ -1,6 +1,5 @@
 """Where a model's graph came from: written into the model folder by fit, read back by the other commands."""
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -14,7 +13,8 @@ from sanne.graph.folder.store import is_graph_folder
 from sanne.graph.graph import Graph
 from sanne.graph.ids import refuse_control_character
 from sanne.graph.load import load_graph
-from sanne.graph.readers.typed_tables import open_parquet
+from sanne.graph.readers.delimited import ending, near
+from sanne.graph.readers.named import TABLES, conventional, open_table
 from sanne.model.artifact import Artifact
 
 
@@ -27,6 +27,12 @@ class ModelSource:
     text: tuple[str, ...] | None = None
     features: tuple[str, ...] | None = None
     label: str | None = None
+    src: str | None = None
+    dst: str | None = None
+    id: str | None = None
+    kind: str | None = None
+    kind_weights: Any = None
+    unknown: str | None = None
     directed: bool = False
     remembered: bool = False  # by a model, so that files may have moved since
 
@@ -68,8 +74,9 @@ class ModelSource:
             raise InputError("the model does not know which graph it was fitted on: name it with --graph")
         for option, place in (("--graph", self.source), ("--node-table", self.node_table)):
             if self.remembered and place and place not in dataset_names() and not Path(place).exists():
+                hint = near(Path(place))
                 raise InputError(
-                    f"{place}: not found; if it has moved since the fit, name its new place with {option}{_near(place)}"
+                    f"{place}: not found; if it has moved since the fit, name its new place with {option}{hint}"
                 )
         return load_graph(**self.to_dict())
 
@@ -79,12 +86,14 @@ class ModelSource:
 
 
 def read_node_list(path: Path) -> list[Any]:
-    """Node ids from the column `id` of a Parquet file, or from a text file, one a line; blank lines do not count."""
-    if path.suffix == ".parquet":
-        table = open_parquet(path)
-        if "id" not in table.columns:
-            raise InputError(f"{path}: no column 'id'; found {', '.join(table.columns) or 'none'}")
-        listed, unit = table.read(["id"])["id"], "row"
+    """Node ids from the column `id` of a table, or from a text file, one a line; blank lines do not count."""
+    if ending(path) in TABLES:
+        table = open_table(path, "list of nodes")
+        if (key := conventional(table, "id")) is None:
+            raise InputError(
+                f"{path}: no column 'id'; found {', '.join(table.columns)}: rename it, or list ids in a .txt"
+            )
+        listed, unit = table.read([key], [key])[key], "row"
     else:
         listed, unit = pa.array([line.strip() for line in _lines(path)]), "line"
     refuse_control_character(listed, lambda row: f"{path}, {unit} {row + 1}")
@@ -108,15 +117,6 @@ def _tuples(options: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) or None if isinstance(value, list) else value for name, value in options.items()}
 
 
-def _near(place: str) -> str:
-    """A file of the same name in the current folder, or one of a similar name where the file was, as a question."""
-    path = Path(place)
-    if (here := Path(path.name)).exists():
-        return f" (did you mean {str(here)!r}?)"
-    names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-    close = difflib.get_close_matches(path.name, names, n=1)
-    return f" (did you mean {str(path.with_name(close[0]))!r}?)" if close else ""
-
-
 def _absolute(source: str) -> str:
-    return source if source in dataset_names() else str(Path(source).absolute())
+    path = Path(source)
+    return source if source in dataset_names() or not path.exists() else str(path.absolute())

@@ -63,20 +63,6 @@ def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command in this process: (exit code, stdout, stderr)."""
-
-    def call(*arguments: Any) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["sanne", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return int(ended.value.code or 0), captured.out, captured.err
-
-    return call
-
-
 def sanne(*arguments: Any, cwd: Path) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "sanne", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
@@ -342,7 +328,8 @@ def test_labels_may_come_in_a_table_of_their_own(tables: Path, run: Run) -> None
     (tables / "labels.csv").write_text("id,class\npaper-1,a\n", encoding="utf-8")
     code, _, err = run("evaluate", "m", "--labels", "labels.csv")
     assert code == 2
-    assert "columns id and label" in err
+    assert "no column 'label'" in err
+    assert run("evaluate", "m", "--labels", "labels.csv", "--label", "classs")[2].count("did you mean 'class'?") == 1
 
 
 def test_dim_is_the_setting_of_that_name(tables: Path, run: Run) -> None:
@@ -401,7 +388,7 @@ BAD_TABLES = {
     "empty": ("edges.csv", b"", "edges.csv"),
     "no edges": ("edges.csv", b"src,dst\n", "no edges"),
     "only self-loops": ("edges.csv", b"src,dst\npaper-1,paper-1\n", "no edges"),
-    "wrong columns": ("edges.csv", b"from,to\na,b\n", "src,dst"),
+    "wrong columns": ("edges.csv", b"one,other\na,b\n", "src,dst"),
 }
 
 

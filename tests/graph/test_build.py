@@ -137,14 +137,38 @@ def test_integers_and_their_texts_are_the_same_node(tmp_path: Path) -> None:
         assert_same_graph(built, load_graph(edges, node_table=nodes))
 
 
+def test_named_columns_kinds_and_unknown_nodes_are_those_of_load_graph(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("a,b,how\n1,2,x\n2,3,y\n3,4,x\n1,9,x\n", encoding="utf-8")
+    (tmp_path / "n.csv").write_text("key,size\n1,0.5\n2,1\n3,2\n4,3\n", encoding="utf-8")
+    options: dict[str, Any] = {"src": "a", "dst": "b", "id": "key", "kind": "how", "kind_weights": {"y": 3}}
+    for more in ({}, {"kind_weights": {"Y": 0}}):
+        wanted = options | more | {"unknown": "drop", "node_table": tmp_path / "n.csv"}
+        built = build_graph(tmp_path / "e.csv", tmp_path / "folder", **wanted)
+        read = load_graph(tmp_path / "e.csv", **wanted)
+        assert built.indices.tolist() == read.indices.tolist()
+        assert (built.weights is None) == (read.weights is None) == bool(more)
+        if not more:
+            assert np.array_equal(built.weights, read.weights)
+        assert built.num_edges == (2 if more else 3)
+
+
 BAD: list[tuple[dict[str, Any], dict[str, Any] | None, dict[str, Any], str]] = [
-    ({"from": [1], "to": [2]}, None, {}, r"expected the columns src,dst.*found the columns from, to"),
+    ({"one": [1], "other": [2]}, None, {}, r"expected the columns src,dst.*found the columns one, other"),
     ({"src": [1, None], "dst": [2, 3]}, None, {}, r"(row 2|line 3): no node id in column 'src'"),
     ({"src": ["a", "b"], "dst": ["b", " "]}, None, {}, r"(row 2|line 3): no node id in column 'dst'"),
     ({"src": [1], "dst": [2], "weight": [0.0]}, None, {}, r"(row 1|line 2): weight 0 .*positive"),
     ({"src": [1, 1], "dst": [2, 3], "weight": [1.0, None]}, None, {}, r"(row 2|line 3): no weight"),
     ({"src": [1], "dst": [2]}, None, {"weight": "w"}, r"no weight column 'w'"),
     ({"src": [1], "dst": [2]}, None, {"text": "note"}, r"give node_table="),
+    ({"src": [1], "dst": [2]}, None, {"src": "s"}, r"no edge column 's'"),
+    (
+        {"src": [1], "dst": [2], "k": ["x"]},
+        None,
+        {"kind": "k", "kind_weights": {"y": 2}},
+        r"no link is of the kind 'y'",
+    ),
+    ({"src": [1], "dst": [2], "k": ["x"]}, None, {"kind": "k", "kind_weights": "auto"}, r"weights of kinds in numbers"),
+    ({"src": [1], "dst": [2]}, None, {"unknown": "drop"}, r"give a node table"),
     ({"src": [1], "dst": [2]}, {"id": [1, 3], "x": [1, 2]}, {}, r"node 2 has no row in .*nodes"),
     ({"src": ["a"], "dst": ["q"]}, {"id": ["a", "b"], "x": [1, 2]}, {}, r"node 'q' has no row in .*nodes"),
     ({"src": ["a"], "dst": ["b"]}, {"id": ["a", "b", "a"], "x": [1, 2, 3]}, {}, r"id 'a' stands more than once"),

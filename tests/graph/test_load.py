@@ -60,7 +60,7 @@ def test_folder_with_two_edge_files_is_refused(folder: Path) -> None:
 
 
 def test_folder_with_nothing_known(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"expected edges\.csv"):
+    with pytest.raises(InputError, match=r"expected edges\."):
         load_graph(tmp_path)
 
 
@@ -114,8 +114,8 @@ def test_a_matrix_takes_the_place_of_feature_columns(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("cra", "Did you mean 'cora'"),
-        ("Pubmed", "Did you mean 'pubmed'"),
+        ("cra", "did you mean 'cora'"),
+        ("Pubmed", "did you mean 'pubmed'"),
         ("nowhere", "cora, citeseer, pubmed"),
         ("", "cora"),
         ("x" * 5000, "cora"),
@@ -128,11 +128,11 @@ def test_a_name_that_is_nothing(name: str, hint: str) -> None:
 
 
 def test_a_misspelt_path(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"Did you mean '.*edges\.csv'"):
+    with pytest.raises(InputError, match=r"did you mean '.*edges\.csv'"):
         load_graph(folder / "edge.csv")
 
 
-@pytest.mark.parametrize("source", [42, None, {"src": []}, [1, 2]])
+@pytest.mark.parametrize("source", [42, None, {"src": []}])
 def test_an_object_that_is_no_graph(source: Any) -> None:
     with pytest.raises(InputError, match=r"cannot read a graph from a .*dataset name \(cora.*networkx"):
         load_graph(source)

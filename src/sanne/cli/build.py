@@ -6,16 +6,39 @@ from typing import Annotated
 
 import typer
 
-from sanne.cli.options import Directed, Features, Json, Label, NodeTable, Text, seconds_since, show
+from sanne.cli.options import (
+    Directed,
+    Dst,
+    Features,
+    Id,
+    Json,
+    Kind,
+    KindWeight,
+    Label,
+    NodeTable,
+    Src,
+    Text,
+    UnknownNodes,
+    graph_options,
+    seconds_since,
+    show,
+)
 
 
 def build(
-    edges: Annotated[list[Path], typer.Argument(metavar="EDGES", help="CSV, TSV or Parquet files of edges.")],
+    context: typer.Context,
+    edges: Annotated[list[Path], typer.Argument(metavar="EDGES", help="Files of edges.")],
     out: Annotated[Path, typer.Option(help="The graph folder to write.")],
     node_table: NodeTable = None,
     text: Text = None,
     features: Features = None,
     label: Label = None,
+    src: Src = None,
+    dst: Dst = None,
+    id: Id = None,
+    kind: Kind = None,
+    kind_weight: KindWeight = None,
+    unknown: UnknownNodes = None,
     directed: Directed = False,
     memory: Annotated[str, typer.Option(help="Memory limit, such as 4GB or 1.5GiB.")] = "4GiB",
     as_json: Json = False,
@@ -24,9 +47,8 @@ def build(
     from sanne.graph.folder.build import build_graph
 
     started = time.perf_counter()
-    graph = build_graph(
-        edges, out, node_table=node_table, text=text, features=features, label=label, directed=directed, memory=memory
-    )
+    options = graph_options(context) | {"unknown": unknown or "refuse"}
+    graph = build_graph(edges, out, node_table=node_table, memory=memory, **options)
     result = {
         "graph": str(out),
         "nodes": graph.num_nodes,

@@ -1,17 +1,26 @@
 """`sanne compare`: systems beside each other on a graph of your own."""
 
+import typer
+
 from sanne.cli.evaluate import accuracy, show_splits
 from sanne.cli.options import (
     Directed,
+    Dst,
     Features,
+    Id,
     Json,
+    Kind,
+    KindWeight,
     Label,
     Labels,
     LabelShare,
     NodeTable,
     Seed,
     Source,
+    Src,
     Text,
+    UnknownNodes,
+    graph_options,
     notes,
     print_json,
     print_table,
@@ -20,12 +29,19 @@ from sanne.errors import InputError
 
 
 def compare(
+    context: typer.Context,
     source: Source,
     labels: Labels = None,
     node_table: NodeTable = None,
     text: Text = None,
     features: Features = None,
     label: Label = None,
+    src: Src = None,
+    dst: Dst = None,
+    id: Id = None,
+    kind: Kind = None,
+    kind_weight: KindWeight = None,
+    unknown: UnknownNodes = None,
     directed: Directed = False,
     label_share: LabelShare = None,
     seed: Seed = 0,
@@ -37,10 +53,12 @@ def compare(
     from sanne.judge import compare as compare_systems
     from sanne.source import ModelSource
 
-    columns = {"text": text, "features": features, "directed": directed, "label": None if labels else label}
+    columns = graph_options(context)
+    if labels:
+        columns |= {"label": None, "id": id if node_table else None}
     graph = ModelSource.of(source, node_table=node_table, **columns).load()
     notes.print(f"read {graph}")
-    classes = read_label_table(labels, graph.node_ids, label) if labels else graph.labels
+    classes = read_label_table(labels, graph.node_ids, label, id) if labels else graph.labels
     if classes is None:
         raise InputError(NO_LABELS)
     result = compare_systems(graph, classes, label_share=label_share, seed=seed, say=notes.print)

@@ -9,6 +9,7 @@ from sanne.cli.options import (
     CurrentGraph,
     Json,
     LabelColumn,
+    LabelId,
     Labels,
     LabelShare,
     ModelFolder,
@@ -28,6 +29,7 @@ def evaluate(
     task: Annotated[Literal["classify", "links", "communities"], typer.Option(help="What to evaluate.")] = "classify",
     labels: Labels = None,
     label: LabelColumn = None,
+    id: LabelId = None,
     label_share: LabelShare = None,
     newcomers: Annotated[
         bool,
@@ -53,8 +55,8 @@ def evaluate(
 
     if task != "classify" and (label_share or newcomers or confusion):
         raise InputError(f"--label-share, --newcomers and --plot are about classes: leave them or --task {task} out")
-    if label is not None and labels is None:
-        raise InputError("--label names a column of a table of labels: give --labels labels.csv")
+    if (label or id) and labels is None:
+        raise InputError("--label and --id name columns of a table of labels: give --labels labels.csv")
     if confusion is not None:
         check_confusion(confusion)
     fitted = SANNE.load(model)
@@ -62,6 +64,7 @@ def evaluate(
     result = judge(
         *(fitted, origin, task, labels),
         label=label,
+        id=id,
         fraction=fraction,
         communities=communities,
         label_share=label_share,

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,18 +10,25 @@ import typer
 
 from sanne.cli.options import (
     Directed,
+    Dst,
     Estimated,
     Features,
+    Id,
     Json,
+    Kind,
+    KindWeight,
     Label,
     NodeTable,
     Recipe,
     Seed,
     Sets,
     Source,
+    Src,
     Text,
+    UnknownNodes,
     VectorType,
     duration,
+    graph_options,
     notes,
     parse_settings,
     require_out,
@@ -38,12 +46,19 @@ if TYPE_CHECKING:
 
 
 def fit(
+    context: typer.Context,
     source: Source,
     out: Annotated[Path | None, typer.Option(help="The model folder to write.")] = None,
     node_table: NodeTable = None,
     text: Text = None,
     features: Features = None,
     label: Label = None,
+    src: Src = None,
+    dst: Dst = None,
+    id: Id = None,
+    kind: Kind = None,
+    kind_weight: KindWeight = None,
+    unknown: UnknownNodes = None,
     directed: Directed = False,
     recipe: Recipe = DEFAULT_RECIPE,
     dim: Annotated[int | None, typer.Option(help="Size of a vector. Default: as the recipe says.", min=1)] = None,
@@ -80,7 +95,7 @@ def fit(
     elif not estimate:
         require_out(out, "MODEL")
     model = SANNE(recipe, settings=changes or None, random_state=seed)
-    origin = ModelSource.of(source, node_table=node_table, text=text, features=features, label=label, directed=directed)
+    origin = ModelSource.of(source, node_table=node_table, **graph_options(context))
     if out is None or estimate:
         from sanne.estimate import estimate_fit
 
@@ -88,6 +103,7 @@ def fit(
         return
     with claimed(out):
         graph = _load(origin)
+        origin = replace(origin, **graph.chosen)  # newcomers are read in the same way, whatever their table looks like
         seconds = _fit_and_save(model, graph, origin, out, resume, dtype)
     record = model.artifact_.record
     losses = record.get("losses")  # of a model that is trained

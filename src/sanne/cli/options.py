@@ -23,16 +23,21 @@ VectorType = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 Recipe = Annotated[str, typer.Option(help="best, fast or paper.")]
-NodeTable = Annotated[Path | None, typer.Option(help="CSV, TSV or Parquet with a column id, and features or text.")]
+NodeTable = Annotated[Path | None, typer.Option(help="Table with a column id, and text or features.")]
 CurrentGraph = Annotated[
     str | None, typer.Option("--graph", help="The graph as it is now. Default: the one that was fitted.")
 ]
 NodeList = Annotated[
     Path | None,
-    typer.Option("--nodes", help="One node id per line, or Parquet with a column id. Default: all nodes."),
+    typer.Option("--nodes", help="One node id per line, or a table with a column id. Default: all nodes."),
 ]
 Labels = Annotated[Path | None, typer.Option(help="Table with the columns id and label.")]
-LabelColumn = Annotated[str | None, typer.Option("--label", help="Column of --labels with the labels. Default: label.")]
+LabelColumn = Annotated[
+    str | None, typer.Option("--label", metavar="COLUMN", help="Column of --labels with the labels. Default: label.")
+]
+LabelId = Annotated[
+    str | None, typer.Option("--id", metavar="COLUMN", help="Column of --labels with ids. Default: id.")
+]
 LabelShare = Annotated[
     float | None,
     typer.Option(help="Share of each class to train on, as in 0.1. Default: 20 nodes a class.", min=0.001, max=0.9),
@@ -41,13 +46,29 @@ Picture = Annotated[Path, typer.Option(help="map.png, .svg, .pdf, or .html for a
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that sanne fit wrote.")]
 Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same vectors.", min=0)]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe.")]
-Text = Annotated[list[str] | None, typer.Option(help="Column with text; may be repeated.")]
+Text = Annotated[list[str] | None, typer.Option(help="Column with text; may be repeated. Default: by their look.")]
 KnownText = Annotated[
     list[str] | None,
     typer.Option("--text", help="Column with text, if the model does not record it; may be repeated."),
 ]
-Features = Annotated[list[str] | None, typer.Option(help="Feature columns. Default: every numeric one.")]
+Features = Annotated[list[str] | None, typer.Option(help="Feature columns. Default: without text, every numeric one.")]
 Label = Annotated[str | None, typer.Option(help="Column with classes, not used as a feature. Default: label.")]
+Src = Annotated[str | None, typer.Option("--src", metavar="COLUMN", help="Edge column with one end. Default: src.")]
+Dst = Annotated[str | None, typer.Option("--dst", metavar="COLUMN", help="Edge column with the other. Default: dst.")]
+Id = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Column with node ids. Default: id.")]
+Kind = Annotated[str | None, typer.Option("--kind", metavar="COLUMN", help="Edge column that names kinds of edges.")]
+KindWeight = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--kind-weight",
+        metavar="KIND=NUMBER",
+        help="How much a kind of edge counts, as in cites=2,mentions=0.5; 0 leaves it out. Or auto.",
+    ),
+]
+UnknownNodes = Annotated[
+    Literal["refuse", "drop", "add"] | None,
+    typer.Option("--unknown", help="Edges to nodes without a row: refuse, drop them, or add the nodes."),
+]
 Directed = Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")]
 Estimated = Annotated[bool, typer.Option("--estimate", help="Estimate time and memory, run nothing.")]
 Source = Annotated[
@@ -91,6 +112,31 @@ def parse_settings(pairs: list[str] | None) -> dict[str, Any] | None:
             raise InputError(f"--set {pair!r}: write it as name=value, as in --set epochs=3")
         settings[name.strip().replace("-", "_")] = value.strip()
     return settings or None
+
+
+def parse_kind_weights(pairs: list[str] | None) -> dict[str, float] | str | None:
+    """Pairs from `--kind-weight` as a dictionary; "auto" and None as they are."""
+    if not pairs or pairs == ["auto"]:
+        return pairs[0] if pairs else None
+    weights = {}
+    for pair in ",".join(pairs).split(","):
+        name, _, number = pair.rpartition("=")
+        try:
+            weights[name.strip()] = float(number)
+        except ValueError:
+            name = ""
+        if not name.strip():
+            raise InputError(f"--kind-weight {pair!r}: write it as kind=number, as in --kind-weight cites=2, or auto")
+    return weights
+
+
+def graph_options(context: typer.Context) -> dict[str, Any]:
+    """What a command was told about columns, as `load_graph` takes it; readers will say what they read."""
+    logging.getLogger("sanne.graph").setLevel(logging.INFO)
+    named = ("text", "features", "label", "src", "dst", "id", "kind", "unknown", "directed")
+    given = {name: context.params[name] for name in named}
+    weights = parse_kind_weights(list(context.params["kind_weight"] or ()))
+    return given | {name: list(given[name] or ()) or None for name in ("text", "features")} | {"kind_weights": weights}
 
 
 def show(result: dict[str, Any], as_json: bool, note: str | None = None) -> None:

@@ -11,6 +11,7 @@ from sanne.cli.options import (
     Json,
     KnownText,
     LabelColumn,
+    LabelId,
     ModelFolder,
     NodeList,
     NodeTable,
@@ -39,6 +40,7 @@ def predict(
     text: KnownText = None,
     nodes: NodeList = None,
     label: LabelColumn = None,
+    id: LabelId = None,
     separator: Annotated[
         str | None, typer.Option(help="Stands between the labels of a node, as in 'red;blue'.", metavar="TEXT")
     ] = None,
@@ -60,8 +62,8 @@ def predict(
 
     if out is None and (labels is None or graph or node_table or nodes):
         raise InputError("missing --out: give --out predictions.parquet")
-    if labels is None and (label is not None or separator is not None or save):
-        raise InputError("--label, --separator and --save are about a table of labels: give --labels labels.csv")
+    if labels is None and (label is not None or id is not None or separator is not None or save):
+        raise InputError("--label, --id, --separator and --save are about a table of labels: give --labels labels.csv")
     if separator == "":
         raise InputError("--separator is empty: give the text that stands between labels, as in --separator ';'")
     if out is not None:
@@ -72,7 +74,7 @@ def predict(
     if labels is None:
         classifier = saved_classifier(fitted)
     else:
-        classifier, unknown = learn_from_table(fitted, labels, label=label, separator=separator, seed=seed)
+        classifier, unknown = learn_from_table(fitted, labels, label=label, id=id, separator=separator, seed=seed)
     asked = graph is not None or node_table is not None
     now = ModelSource.of_model(fitted.artifact_, graph, node_table, text).load() if asked else None
     rows = None if out is None else write_predictions(out, predict_nodes(fitted, classifier, now, wanted))

@@ -1,7 +1,7 @@
 """Graph: compressed rows of neighbours, with the user's node ids kept apart from the indices 0..n-1."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -89,6 +89,7 @@ class Graph:
     texts: npt.NDArray[np.object_] | None = None
     labels: npt.NDArray[Any] | None = None
     checked_ids: CheckedIds = "no"  # what a reader vouches for, so that the ids are not read here
+    chosen: dict[str, Any] = field(default_factory=dict)  # options of load_graph that the reader chose itself
     check_arcs: Callable[[], None] | None = None  # called before arcs are first used, where a reader left that open
 
     def __post_init__(self) -> None:
@@ -131,6 +132,7 @@ class Graph:
         features: Features | None = None,
         texts: npt.NDArray[np.object_] | None = None,
         labels: npt.NDArray[Any] | None = None,
+        chosen: dict[str, Any] | None = None,
     ) -> Self:
         """Build a graph from index pairs in any order; `node_ids[i]` is the user's name of index i."""
         ids = np.asarray(node_ids)
@@ -169,6 +171,7 @@ class Graph:
             features=features,
             texts=texts,
             labels=labels,
+            chosen=chosen or {},
         )
 
     @property

@@ -14,12 +14,15 @@ from sanne.errors import InputError
 from sanne.graph.folder.store import is_graph_folder, open_graph
 from sanne.graph.graph import Graph
 from sanne.graph.readers.arrays import edge_table, read_arrays
+from sanne.graph.readers.delimited import ending, near
 from sanne.graph.readers.edge_list import read_edge_list
+from sanne.graph.readers.kinds import KindWeights
+from sanne.graph.readers.named import TABLES
 from sanne.graph.readers.networkx import read_networkx
 from sanne.graph.readers.node_data import as_features, as_texts
-from sanne.graph.readers.pyg import read_pyg
+from sanne.graph.readers.pyg import is_hetero, read_hetero, read_pyg
 from sanne.graph.readers.scipy_sparse import read_scipy
-from sanne.graph.readers.tables import DELIMITED, PARQUET, read_tables
+from sanne.graph.readers.tables import Unknown, read_tables
 from sanne.graph.readers.typed_tables import is_table
 from sanne.research import WHERE
 
@@ -57,20 +60,32 @@ def load_graph(
     label: str | None = None,
     directed: bool = False,
     weight: str | bool | None = None,
+    src: str | None = None,
+    dst: str | None = None,
+    id: str | None = None,
+    kind: str | None = None,
+    kind_weights: KindWeights | None = None,
+    unknown: Unknown | None = None,
 ) -> Graph:
     """The graph of a dataset name, a file, a folder or an object in memory.
 
     Args:
-        source: `"cora"`; an edge file (.csv, .tsv, .parquet, .txt); a folder with edges.* and nodes.*, or a graph
-            folder that `sanne build` wrote; a pandas DataFrame or pyarrow Table of edges; an (m, 2) array or a tuple
-            (sources, targets); a scipy sparse matrix; a networkx graph; a PyG Data object.
+        source: `"cora"`; an edge file (.csv, .tsv, .jsonl, .txt, also compressed; .parquet, .xlsx); a folder with
+            edges.* and nodes.*, or a graph folder that `sanne build` wrote; a pandas DataFrame or pyarrow Table of
+            edges; a list of pairs or of triples with a weight, an (m, 2) array, a (2, m) tensor or a tuple (sources,
+            targets); a scipy sparse matrix; a networkx graph; a PyG Data or HeteroData object.
         node_table: path or table with the column `id`; its rows are the nodes, in that order.
         text: the column (networkx: node attribute) with documents, or several; or one text per node.
         features: the feature columns (networkx: attributes); or a matrix, dense or sparse, in node order.
-            Default: every numeric column of the node table but id and label, unless `text` is given.
+            Default, without `text`: columns of the node table that look like texts, or else every numeric one but
+            id and label.
         label: the column with classes. Default: `label`, if there is one.
         directed: keep the direction of edges (networkx graphs know it themselves).
         weight: the weight column or attribute. Default: `weight`, if there is one; False reads none.
+        src, dst, id: columns of edge ends and of node ids with other names than `src`, `dst` and `id`.
+        kind: the column that says of which kind an edge is. Equal by default.
+        kind_weights: how much kinds count, as in `{"cites": 2, "mentions": 0}` (0 leaves a kind out), or "auto".
+        unknown: edges to nodes without a row in the node table: "refuse" (default), "drop", or "add" the nodes.
 
     >>> load_graph("edges.csv", node_table="nodes.parquet", text="abstract")
     """
@@ -86,20 +101,26 @@ def load_graph(
         "label": label,
         "directed": directed,
         "weight": weight,
+        "src": src,
+        "dst": dst,
+        "id": id,
+        "kind": kind,
+        "kind_weights": kind_weights,
+        "unknown": unknown,
     }
     for reader in READERS:
         if reader.accepts(source):
             return _read(reader, source, options)
     if isinstance(source, Path):
         raise InputError(
-            f"{source}: expected edges.csv (or .tsv, .parquet) and perhaps nodes.*, or a graph folder (graph.json)"
+            f"{source}: expected edges.* ({', '.join(TABLES)}) and perhaps nodes.*, or a graph folder (graph.json)"
         )
     if node_table is not None:
         return _read(_TABLES, source, options)
     raise InputError(
         f"cannot read a graph from a {type(source).__name__}; accepted are a dataset name ({', '.join(known)}), the "
-        "path of an edge file or folder, a pandas DataFrame or pyarrow Table, an (m, 2) array, a scipy sparse matrix, "
-        "a networkx graph and a PyG Data object"
+        "path of an edge file or folder, a pandas DataFrame or pyarrow Table, a list of pairs, an (m, 2) array, a "
+        "scipy sparse matrix, a networkx graph and a PyG Data or HeteroData object"
     )
 
 
@@ -113,19 +134,16 @@ def _path(source: str, known: list[str]) -> Path:
         pass
     if source.lower() in BENCHMARKS and source.lower() not in known:
         raise InputError(f"the dataset {source!r} is {WHERE}")
-    close = difflib.get_close_matches(source.lower(), known, n=1)
-    if not close and path.parent.is_dir():
-        siblings = difflib.get_close_matches(path.name, [other.name for other in path.parent.iterdir()], n=1)
-        close = [str(path.with_name(name)) for name in siblings]
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    raise InputError(f"{source!r} is neither a file or folder nor a dataset ({', '.join(known)}).{hint}")
+    close = difflib.get_close_matches(path.name.lower(), known, n=1) if path.suffix == "" else []
+    hint = f" (did you mean {close[0]!r}?)" if close else near(path)
+    raise InputError(f"{source!r} is neither a file or folder nor a dataset ({', '.join(known)}){hint}")
 
 
 def _tables_in(folder: Path, node_table: Any) -> tuple[Path, Any]:
     """The edge and node tables of a folder, whatever their endings; the folder itself if it has no edge table."""
     found = []
     for stem in ("edges", "nodes"):
-        paths = sorted(path for path in folder.glob(f"{stem}.*") if path.suffix.lower() in (*DELIMITED, *PARQUET))
+        paths = sorted(path for path in folder.glob(f"{stem}.*") if ending(path) in TABLES)
         if len(paths) > 1:
             names = " and ".join(path.name for path in paths)
             raise InputError(f"{folder} holds {names}: keep one, or name the file to read")
@@ -153,7 +171,8 @@ def _read(reader: Reader, source: Any, options: dict[str, Any]) -> Graph:
             options = options | {"features": None if options["node_table"] is None else []}
     elif "text" in reader.takes:
         text = features = None
-    graph = reader.read(source, **{option: options[option] for option in reader.takes})
+    given = {option: options[option] for option in reader.takes if option != "unknown" or options[option]}
+    graph = reader.read(source, **given)
     if isinstance(text, str) or (features is not None and _are_names(features)):
         raise InputError(f"{name} has no node table whose columns text= or features= could name")
     if text is not None:
@@ -164,7 +183,7 @@ def _read(reader: Reader, source: Any, options: dict[str, Any]) -> Graph:
 
 
 def _can_be_an_edge_table(source: Any) -> bool:
-    return source.suffix.lower() in EDGE_LISTS if isinstance(source, Path) else not isinstance(source, str)
+    return ending(source) in EDGE_LISTS if isinstance(source, Path) else not isinstance(source, str)
 
 
 def _are_names(features: Any) -> bool:
@@ -175,7 +194,7 @@ def _are_names(features: Any) -> bool:
 
 
 def _read_tables(source: Any, node_table: Any, **options: Any) -> Graph:
-    return read_tables(edge_table(source) if isinstance(source, np.ndarray) else source, node_table, **options)
+    return read_tables(edge_table(source) if _is_pairs(source) else source, node_table, **options)
 
 
 def _open_graph_folder(path: Path, directed: bool) -> Graph:
@@ -194,13 +213,17 @@ def _is_networkx(source: Any) -> bool:
 
 
 def _is_pairs(source: Any) -> bool:
-    return isinstance(source, np.ndarray) or (isinstance(source, tuple) and len(source) == 2)
+    """Whether these are edges in memory: an array, a tensor, a list of pairs, or a tuple of sources and targets."""
+    return (
+        isinstance(source, np.ndarray | list)
+        or hasattr(source, "detach")
+        or (isinstance(source, tuple) and len(source) == 2)
+    )
 
 
 _OBJECT = ("text", "features", "directed", "weight")
-_TABLES = Reader(
-    "{source}", lambda source: _is_file(source) or is_table(source), _read_tables, ("node_table", "label", *_OBJECT)
-)
+_COLUMNS = ("node_table", "label", "src", "dst", "id", "kind", "kind_weights", "unknown")
+_TABLES = Reader("{source}", lambda source: _is_file(source) or is_table(source), _read_tables, (*_COLUMNS, *_OBJECT))
 # In this order: the first that accepts a source reads it.
 READERS = [
     Reader("dataset {source!r}", lambda source: isinstance(source, str), load_dataset),
@@ -212,13 +235,14 @@ READERS = [
     ),
     Reader(
         "{source}",
-        lambda source: _is_file(source) and source.suffix.lower() in EDGE_LISTS,
+        lambda source: _is_file(source) and ending(source) in EDGE_LISTS,
         read_edge_list,
         ("directed",),
     ),
     _TABLES,
     Reader("a networkx graph", _is_networkx, read_networkx, (*_OBJECT, "label")),
+    Reader("a PyG HeteroData object", is_hetero, read_hetero, ("text", "directed", "kind_weights")),
     Reader("a PyG Data object", lambda source: hasattr(source, "edge_index"), read_pyg, _OBJECT),
     Reader("a {type}", sp.issparse, read_scipy, ("directed", "weight")),
-    Reader("an edge array (use a table with a weight column)", _is_pairs, read_arrays, _OBJECT[:3]),
+    Reader("edges in memory", _is_pairs, read_arrays, _OBJECT[:3]),
 ]

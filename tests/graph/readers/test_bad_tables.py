@@ -32,7 +32,7 @@ def failure(folder: Path, edges: str | bytes, nodes: str | bytes | None = None, 
         ("", ["edges.csv: the file is empty"]),
         ("\n\n", ["edges.csv: the file is empty"]),
         ("src,dst\n", ["edges.csv: it has no edges"]),
-        ("from,to\na,b\n", ["expected the columns src,dst", "found the columns from, to"]),
+        ("one,other\na,b\n", ["expected the columns src,dst", "found the columns one, other", "--src"]),
         ("1,2\n2,3\n", ["expected the columns src,dst", "add a header line"]),
         ("src,dst,dst\na,b,c\n", ["line 1: two columns are called 'dst'"]),
         ("src,dst\na,b\na,b,c\nb,c\n", ["edges.csv, line 3: 3 fields, but the header has 2"]),
@@ -118,7 +118,7 @@ def test_missing_files_and_odd_endings(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"gone\.parquet: no such file"):
         read_tables(tmp_path / "gone.parquet")
     with pytest.raises(InputError, match="unknown kind of table"):
-        read_tables(tmp_path / "edges.xlsx")
+        read_tables(tmp_path / "edges.ods")
     (tmp_path / "text.parquet").write_text("src,dst\n")
     with pytest.raises(InputError, match=r"text\.parquet: not a Parquet file"):
         read_tables(tmp_path / "text.parquet")

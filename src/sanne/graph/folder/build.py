@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +26,10 @@ from sanne.graph.folder.store import check_graph_target, open_graph, write_heade
 from sanne.graph.folder.strings import StringsWriter
 from sanne.graph.graph import CheckedIds, Graph
 from sanne.graph.ids import CountedIds, TooFarApartError, refuse_control_character
-from sanne.graph.readers.columns import Block, Table, read_ids, read_weights
-from sanne.graph.readers.tables import EdgeColumns, NodeColumns, open_table
+from sanne.graph.readers.columns import Block, Table, read_ids
+from sanne.graph.readers.kinds import Kinds, KindWeights
+from sanne.graph.readers.named import EdgeColumns, NodeColumns, open_table
+from sanne.graph.readers.tables import NO_ROW, Unknown, check_unknown
 from sanne.interrupts import raise_if_interrupted
 
 LARGEST = int(np.iinfo(np.int32).max)  # nodes in one graph
@@ -47,9 +50,15 @@ def build_graph(
     label: str | None = None,
     directed: bool = False,
     weight: str | bool | None = None,
+    src: str | None = None,
+    dst: str | None = None,
+    id: str | None = None,
+    kind: str | None = None,
+    kind_weights: KindWeights | None = None,
+    unknown: Unknown = "refuse",
     memory: str = "4GiB",
 ) -> Graph:
-    """Write the graph of one or more edge files (CSV, TSV, Parquet) into a graph folder, and open it.
+    """Write the graph of one or more edge files into a graph folder, and open it.
 
     The graph is the one that `load_graph` gives: with a node table its rows are the nodes, without one the ids in
     sorted order. `memory` limits what is used, the interpreter included. The other arguments mean what they mean there.
@@ -59,28 +68,36 @@ def build_graph(
     usable = parse_size(memory) - _OWN_USE
     target = check_graph_target(out)
     tables = [open_table(Path(path), "table") for path in ([edges] if isinstance(edges, str | Path) else edges)]
-    columns = [EdgeColumns.of(table, weight) for table in tables]
+    kinds = Kinds.of(kind, kind_weights)
+    if kind_weights == "auto" or unknown == "add":
+        raise InputError(
+            "a graph folder needs weights of kinds in numbers, and a row for every node (or unknown='drop')"
+        )
+    check_unknown(unknown, node_table)
+    columns = [EdgeColumns.of(table, weight, src, dst, kinds) for table in tables]
     if not tables:
         raise InputError("no edge file given: name at least one")
     for table, found in zip(tables, columns, strict=True):
-        if (found.weight is None) != (columns[0].weight is None):
-            one, other = (tables[0].name, table.name) if columns[0].weight else (table.name, tables[0].name)
+        if found.weighted != columns[0].weighted:
+            one, other = (tables[0].name, table.name) if columns[0].weighted else (table.name, tables[0].name)
             raise InputError(f"{one} has weights and {other} has none: give all edge files weights, or none")
     nodes, key = None, ""
     with replaced_folder(target) as part:
         if node_table is not None:
             nodes = open_table(Path(node_table), "table")
-            named = NodeColumns.of(nodes, text, features, label)
+            named = NodeColumns.of(nodes, text, features, label, id)
             key = named.key
             write_node_data(nodes, named, part)
-        elif text or features or label:
-            raise InputError("text, features and label name columns of a node table: give node_table= as well")
-        build = _Build(list(zip(tables, columns, strict=True)), nodes, key, part, usable, directed)
+        elif text or features or label or id:
+            raise InputError("text, features, label and id name columns of a node table: give node_table= as well")
+        build = _Build(list(zip(tables, columns, strict=True)), nodes, key, part, usable, directed, unknown)
         try:
             checked = build.run(as_text=False)
         except _NotIntegersError:
             checked = build.run(as_text=True)
         raise_if_interrupted()
+        if kinds is not None:
+            kinds.check(build.name)
         write_header(part, directed=directed, checked_ids=checked, sparse_columns={})
     return open_graph(target)
 
@@ -108,13 +125,14 @@ class _Build:
     folder: Path  # with room for scratch files beside it
     usable: int  # bytes
     directed: bool
+    unknown: Unknown
 
     def run(self, *, as_text: bool) -> CheckedIds:
         """Write ids and arcs. Raises _NotIntegersError if an id is text and `as_text` is not set."""
         with tempfile.TemporaryDirectory(dir=self.folder.parent) as place, contextlib.ExitStack() as stack:
             numbering = self._number(Path(place), stack, as_text)
             if numbering.count == 0:
-                raise InputError(f"{self._name}: it has no edges, only column names; add one row per edge")
+                raise InputError(f"{self.name}: it has no edges, only column names; add one row per edge")
             if numbering.count > LARGEST:
                 raise InputError(f"{numbering.count} nodes: at most {LARGEST} fit in one graph")
             checked = self._write_ids(numbering, as_text)
@@ -124,13 +142,13 @@ class _Build:
                 self.folder,
                 Path(place),
                 directed=self.directed,
-                weighted=self.edges[0][1].weight is not None,
+                weighted=self.edges[0][1].weighted,
                 memory=self.usable // 2,  # the other half is for the numbering
             )
         return checked
 
     @property
-    def _name(self) -> str:
+    def name(self) -> str:
         more = f" and {len(self.edges) - 1} more" if len(self.edges) > 1 else ""
         return f"{self.edges[0][0].name}{more}"
 
@@ -153,12 +171,16 @@ class _Build:
             for block in Block.parts(self.nodes, [self.key], [self.key], _ROWS_AT_ONCE):
                 yield _checked_ids(block, self.key, as_text)
 
-    def _ends(self, as_text: bool) -> Iterator[tuple[pa.ChunkedArray, npt.NDArray[np.float32] | None]]:
+    def _ends(self, as_text: bool) -> Iterator[tuple[pa.ChunkedArray, npt.NDArray[Any] | None]]:
         """The edges, some at a time: the ids of all sources, then of all targets; and the weights."""
         for table, columns in self.edges:
             for block in Block.parts(table, columns.wanted, columns.strings, _ROWS_AT_ONCE):
                 sources, targets = (_checked_ids(block, name, as_text) for name in columns.strings)
-                weights = None if columns.weight is None else read_weights(block, columns.weight).astype(np.float32)
+                weights = columns.weights(block)
+                if weights is not None:
+                    if columns.kinds is not None and (left := weights > 0).sum() < len(weights):
+                        sources, targets, weights = sources.filter(left), targets.filter(left), weights[left]
+                    weights = weights.astype(np.float32) if columns.weighted else None
                 yield pa.chunked_array([*sources.chunks, *targets.chunks], sources.type), weights
 
     def _write_ids(self, numbering: CountedIds | DatabaseIds, as_text: bool) -> CheckedIds:
@@ -174,13 +196,16 @@ class _Build:
     def _coded(self, numbering: CountedIds | DatabaseIds, as_text: bool) -> Iterator[Edges]:
         for ends, weights in self._ends(as_text):
             codes = numbering.codes(ends)
+            half = len(codes) // 2
+            if self.unknown == "drop":
+                known = (codes.reshape(2, half) >= 0).all(axis=0)
+                yield codes[:half][known], codes[half:][known], None if weights is None else weights[known]
+                continue
             if len(codes) and codes.min() < 0:
                 assert self.nodes is not None
                 raise InputError(
-                    f"{self._name}: node {ends[int(codes.argmin())].as_py()!r} has no row in {self.nodes.name}; "
-                    "add a row for it to the node table, or remove the edge"
+                    f"{self.name}: node {ends[int(codes.argmin())].as_py()!r} has no row in {self.nodes.name}; {NO_ROW}"
                 )
-            half = len(codes) // 2
             yield codes[:half], codes[half:], weights
 
 

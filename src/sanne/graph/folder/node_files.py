@@ -12,15 +12,13 @@ from sanne.files.npy import NpyWriter
 from sanne.graph.folder.strings import StringsWriter
 from sanne.graph.ids import CANONICAL_INTEGER
 from sanne.graph.readers.columns import Block, Table
-from sanne.graph.readers.tables import NodeColumns
+from sanne.graph.readers.named import NodeColumns
 
 _ROWS_AT_ONCE = 16_384
 
 
 def write_node_data(table: Table, columns: NodeColumns, folder: Path) -> None:
     """Write what a node table holds but its ids."""
-    if columns.everything:
-        columns = columns.with_numeric(table, table.schema())
     rows = 0
     with contextlib.ExitStack() as stack:
         documents = stack.enter_context(StringsWriter(folder, "texts")) if columns.text else None

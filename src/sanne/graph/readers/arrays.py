@@ -1,4 +1,4 @@
-"""Read numpy edge arrays as a graph."""
+"""Read edges in memory as a graph: arrays, tensors, lists of pairs."""
 
 from dataclasses import replace
 from typing import Any
@@ -23,21 +23,20 @@ def read_arrays(
     labels: Any = None,
     directed: bool = False,
 ) -> Graph:
-    """The graph of an (m, 2) array of pairs, or of a tuple (sources, targets).
+    """The graph of a list of pairs or triples with a weight, an (m, 2) array, a (2, m) tensor, or (sources, targets).
 
     If the number of nodes is known (`num_nodes`, or the rows of features, texts or labels) and the pairs are
     integers, they are indices 0..n-1. Else every distinct value is a node, in sorted order.
 
     >>> read_arrays(np.array([[0, 1], [1, 2]]), num_nodes=4)
     """
-    sources, targets = _ends(edges)
-    values = None if weights is None else as_array(weights)
+    sources, targets, own = _ends(edges)
+    values = own if weights is None else as_array(weights)
     count = _count(num_nodes, features, text, labels)
     if count is not None and sources.dtype.kind in "iu":
         graph = Graph.from_edges(sources, targets, values, node_ids=np.arange(count), directed=directed)
     else:
-        table = edge_table(edges)
-        graph = read_tables(table if values is None else table.append_column("weight", [values]), directed=directed)
+        graph = read_tables(edge_table((sources, targets), values), directed=directed)
     return replace(
         graph,
         features=None if features is None else as_features(features, graph.node_ids),
@@ -46,19 +45,35 @@ def read_arrays(
     )
 
 
-def edge_table(edges: Any) -> pa.Table:
-    """Pairs as a table with the columns src and dst."""
-    columns = [pa.array(end) if end.dtype.kind in "iu" else id_column(end.tolist()) for end in _ends(edges)]
-    return pa.table(columns, names=["src", "dst"])
+def edge_table(edges: Any, weights: Any = None) -> pa.Table:
+    """Pairs as a table with the columns src and dst, and perhaps weight."""
+    *ends, own = _ends(edges)
+    columns = [pa.array(end) if end.dtype.kind in "iu" else id_column(end.tolist()) for end in ends]
+    values = own if weights is None else weights
+    return pa.table(
+        columns + ([] if values is None else [values]), names=["src", "dst", "weight"][: 2 + (values is not None)]
+    )
 
 
-def _ends(edges: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    if isinstance(edges, tuple) and len(edges) == 2:
+def _ends(edges: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Any]:
+    """Sources, targets, and weights if there are any."""
+    weights = None
+    if isinstance(edges, list):
+        wide = {len(edge) if isinstance(edge, list | tuple) else 0 for edge in edges}
+        if wide not in ({2}, {3}):
+            raise InputError("a list of edges has pairs (source, target), or triples with a weight, all alike")
+        sources, targets, *rest = (as_array(list(end)) for end in zip(*edges, strict=True))
+        if rest and rest[0].dtype.kind not in "iuf":
+            raise InputError(f"the third of a triple is the weight, a number, not {edges[0][2]!r}")
+        weights = rest[0].astype(np.float64) if rest else None
+    elif isinstance(edges, tuple) and len(edges) == 2:
         sources, targets = as_array(edges[0]), as_array(edges[1])
         if sources.ndim != 1 or sources.shape != targets.shape:
             raise InputError(f"sources {sources.shape} and targets {targets.shape} must be equally long lists")
     else:
         pairs = as_array(edges)
+        if hasattr(edges, "detach") and pairs.ndim == 2 and pairs.shape[0] == 2:
+            pairs = pairs.T  # as torch has them
         if pairs.ndim != 2 or pairs.shape[1] != 2:
             turn = "; transpose it" if pairs.ndim == 2 and pairs.shape[0] == 2 else ""
             raise InputError(f"edges must be an array of shape (m, 2), not {pairs.shape}{turn}")
@@ -66,7 +81,7 @@ def _ends(edges: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     for end in (sources, targets):
         if end.dtype.kind not in "iuUO":
             raise InputError(f"edges must hold integers or text, not {end.dtype}")
-    return sources, targets
+    return sources, targets, weights
 
 
 def id_column(items: list[Any]) -> pa.Array:

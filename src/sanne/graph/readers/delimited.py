@@ -1,17 +1,19 @@
-"""Open CSV and TSV files: header, columns as pyarrow arrays, and the line on which a problem stands.
+"""Open CSV and TSV files, compressed or not: header, columns as pyarrow arrays, and the line of a problem.
 
 pyarrow parses, with all threads. Only when something is wrong is the file read a second time, in Python,
 to find the line as an editor counts it (the header is line 1).
 """
 
 import csv
+import difflib
+import io
 import os
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pyarrow as pa
 import pyarrow.csv
@@ -21,6 +23,8 @@ from sanne.errors import InputError, first_line
 BLOCK = 8 * 2**20  # bytes parsed at a time by one thread; a row must fit
 LARGEST_BLOCK = 2**31 - 1
 STREAM_BLOCK = 32 * 2**20  # bytes at a time where a file is not held in memory; a row must fit
+COMPRESSED = (".gz", ".zst", ".bz2")  # endings after that of the kind, as in edges.csv.gz
+_TIMES_LARGER = 1100  # than a compressed file its content may be; gzip cannot do more
 
 
 @dataclass(frozen=True)
@@ -53,18 +57,21 @@ class DelimitedFile:
             raise self._explained(error) from None
 
     def schema(self) -> pa.Schema:
-        """The columns with the types that fit their first values; text is string, numbers are float64."""
+        """The columns with the types that fit their first values: text is string, numbers are float64."""
         try:
             schema = pa.csv.open_csv(self.path, **self._options((), {}, STREAM_BLOCK)).schema
         except pa.ArrowInvalid as error:
             raise self._explained(error) from None
-        return pa.schema([(name, _lasting(kind)) for name, kind in zip(schema.names, schema.types, strict=True)])
+        kinds = [pa.float64() if pa.types.is_integer(kind) else kind for kind in schema.types]  # decimals may follow
+        return pa.schema(zip(schema.names, kinds, strict=True))
 
     def batches(self, columns: Sequence[str], strings: Sequence[str], rows: int) -> Iterator[pa.Table]:
         """Some columns, up to `rows` rows at a time; those in `strings` stay text as written, others as in `schema`."""
         self._check_quotes()
         schema = self.schema()
-        kinds = {name: schema.field(name).type for name in columns} | dict.fromkeys(strings, pa.string())
+        kinds = {name: schema.field(name).type for name in columns}
+        kinds = {name: pa.float64() if pa.types.is_null(kind) else kind for name, kind in kinds.items()}
+        kinds |= dict.fromkeys(strings, pa.string())
         try:
             for batch in pa.csv.open_csv(self.path, **self._options(columns, kinds, STREAM_BLOCK)):
                 for first in range(0, batch.num_rows, rows):
@@ -89,7 +96,7 @@ class DelimitedFile:
 
     def _records(self, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
         """The rows after the header, with the line each starts on."""
-        with self.path.open(encoding="utf-8-sig", errors="replace", newline="") as file, _any_field_size():
+        with open_text(self.path, errors="replace") as file, _any_field_size():
             reader = csv.reader(file, delimiter=self.delimiter, strict=strict)
             start = 1
             try:
@@ -107,8 +114,13 @@ class DelimitedFile:
 
     def _check_quotes(self) -> None:
         """A quotation mark that is never closed would swallow the rest of the file as one field."""
-        with self.path.open("rb") as file:
-            marks = sum(block.count(b'"') for block in iter(lambda: file.read(BLOCK), b""))
+        marks = size = 0
+        most = _TIMES_LARGER * self.path.stat().st_size + STREAM_BLOCK
+        with unpacked(self.path) as file:
+            while block := file.read(BLOCK):
+                marks, size = marks + block.count(b'"'), size + len(block)
+                if size > most:
+                    raise InputError(f"{self.path}: its content is over {_TIMES_LARGER} times larger; unpack it first")
         if marks % 2 == 1:
             with suppress(csv.Error):  # a stray mark, which the parser takes as it is
                 deque(self._records(strict=True), maxlen=0)
@@ -140,9 +152,9 @@ def open_delimited(path: Path) -> DelimitedFile:
     if path.stat().st_size == 0:
         raise InputError(f"{path}: the file is empty; its first line must name the columns")
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file, _any_field_size():
+        with open_text(path) as file:
             delimiter = _delimiter(path, next((line for line in file if line.strip()), ""))
-            file.seek(0)
+        with open_text(path) as file, _any_field_size():
             reader = csv.reader(file, delimiter=delimiter)
             header = next((record for record in reader if any(name.strip() for name in record)), None)
             skip = reader.line_num
@@ -153,6 +165,27 @@ def open_delimited(path: Path) -> DelimitedFile:
         raise InputError(f"{path}: the file is empty; its first line must name the columns")
     columns = check_unique(tuple(name.strip() for name in header), f"{path}, line {skip}")
     return DelimitedFile(path, delimiter, columns, skip)
+
+
+def ending(path: Path) -> str:
+    """The ending that says what a file holds, in lower case: .csv of edges.csv.gz."""
+    return Path(path.stem if path.suffix.lower() in COMPRESSED else path.name).suffix.lower()
+
+
+@contextmanager
+def unpacked(path: Path) -> Iterator[Any]:
+    """The bytes of a file, unpacked if its ending says that it is compressed."""
+    try:
+        with pa.input_stream(path) as file:
+            yield file
+    except OSError as error:
+        raise InputError(f"{path}: damaged, or not compressed as its name says ({first_line(error)})") from None
+
+
+@contextmanager
+def open_text(path: Path, errors: str = "strict") -> Iterator[TextIO]:
+    with unpacked(path) as file, io.TextIOWrapper(file, "utf-8-sig", errors, newline="") as text:
+        yield text
 
 
 def check_unique(columns: tuple[str, ...], place: str) -> tuple[str, ...]:
@@ -167,15 +200,23 @@ def check_is_file(path: Path) -> None:
     if path.is_dir():
         raise InputError(f"{path} is a folder, expected a file")
     if not path.is_file():
-        raise InputError(f"{path}: no such file; check the path (relative to {Path.cwd()})")
+        raise InputError(f"{path}: no such file; check the path (relative to {Path.cwd()}){near(path)}")
     if not os.access(path, os.R_OK):
         raise InputError(f"{path}: you may not read this file; change its permissions")
 
 
+def near(path: Path) -> str:
+    """A file of the same name in the current folder, or one of a similar name where it should be, as a question."""
+    names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    close = [path.with_name(name) for name in difflib.get_close_matches(path.name, names, n=1)]
+    found = [place for place in (Path(path.name), *close) if os.path.exists(place)]  # noqa: PTH110 (too long a name)
+    return f" (did you mean {str(found[0])!r}?)" if found else ""
+
+
 def check_utf8(path: Path) -> None:
     """Refuse a file that is not UTF-8, naming the first bad line."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
+    with unpacked(path) as file:
+        for number, line in enumerate(io.BufferedReader(file), start=1):
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
@@ -186,15 +227,10 @@ def check_utf8(path: Path) -> None:
 
 def _delimiter(path: Path, header: str) -> str:
     """By the file's ending, unless the header plainly uses another one."""
-    usual = "\t" if path.suffix.lower() in (".tsv", ".tab") else ","
+    usual = "\t" if ending(path) in (".tsv", ".tab") else ","
     if usual in header:
         return usual
     return next((mark for mark in (",", "\t", ";") if mark in header), usual)
-
-
-def _lasting(kind: pa.DataType) -> pa.DataType:
-    """A type that later rows keep to as well: whole numbers may become decimals, nothing may become a number."""
-    return pa.float64() if pa.types.is_integer(kind) or pa.types.is_null(kind) else kind
 
 
 @contextmanager

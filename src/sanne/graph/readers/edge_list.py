@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sanne.errors import InputError
 from sanne.graph.graph import Graph
-from sanne.graph.readers.delimited import DelimitedFile, check_is_file, check_utf8
+from sanne.graph.readers.delimited import DelimitedFile, check_is_file, check_utf8, open_text
 from sanne.graph.readers.tables import read_tables
 
 
@@ -16,7 +16,7 @@ def read_edge_list(path: str | Path, *, directed: bool = False) -> Graph:
 def _open(path: Path) -> DelimitedFile:
     check_is_file(path)
     skip = 0
-    with path.open(encoding="utf-8-sig", errors="replace") as lines:
+    with open_text(path, errors="replace") as lines:
         for line in lines:
             if line.strip() and not line.startswith("#"):
                 break

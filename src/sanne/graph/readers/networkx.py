@@ -12,8 +12,8 @@ from sanne.graph.graph import Graph
 from sanne.graph.ids import id_array
 from sanne.graph.readers.arrays import id_column
 from sanne.graph.readers.columns import Block, read_weights
-from sanne.graph.readers.tables import NodeColumns, as_names
-from sanne.graph.readers.typed_tables import open_memory_table
+from sanne.graph.readers.named import NodeColumns, as_names
+from sanne.graph.readers.typed_tables import column_of, open_memory_table
 
 
 def read_networkx(
@@ -40,7 +40,7 @@ def read_networkx(
         if name not in known:
             found = ", ".join(sorted(map(str, known))) or "none"
             raise InputError(f"no node has the attribute {name!r}; found {found}")
-        columns[name] = _column([data.get(name) for data in attributes])
+        columns[name] = column_of([data.get(name) for data in attributes])
     ids = id_column(list(source.nodes))
     nodes = open_memory_table(pa.table({**columns, "id": ids}), "networkx nodes")
     named = NodeColumns("id", as_names(text), as_names(features), label)
@@ -59,14 +59,5 @@ def _weights(source: Any, weight: str | bool | None) -> npt.NDArray[np.float64] 
     values = [data.get(name) for _, _, data in source.edges(data=True)]
     if weight is False or not values or (weight is None and None in values):
         return None
-    edges = open_memory_table(pa.table({name: _column(values)}), "networkx edges")
+    edges = open_memory_table(pa.table({name: column_of(values)}), "networkx edges")
     return read_weights(Block.whole(edges, [name], ()), name)
-
-
-def _column(values: list[Any]) -> pa.Array:
-    """Attributes as a column; what is of several kinds becomes text."""
-    plain = [value.tolist() if hasattr(value, "tolist") else value for value in values]  # arrays and tensors
-    try:
-        return pa.array(plain)
-    except (pa.ArrowException, OverflowError, UnicodeError):
-        return pa.array([None if value is None else str(value) for value in plain], pa.string())

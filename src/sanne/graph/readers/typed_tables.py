@@ -1,18 +1,22 @@
-"""Open tables that know their types: Parquet files, pyarrow tables, pandas and other data frames."""
+"""Open tables that know their types: Parquet, JSON Lines and Excel files, pyarrow tables, pandas data frames."""
 
+import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.json
 import pyarrow.parquet as pq
 
-from sanne.errors import InputError, first_line
+from sanne.errors import InputError, first_line, import_extra
 from sanne.graph.readers.delimited import check_is_file, check_unique
 
 _BUFFER = 2**20  # bytes read at a time, so that a large row group is not held whole
 _SMALL = 2**24  # rows that any file may have
+_JSON_BLOCK = 64 * 2**20  # bytes parsed at a time; a line must fit
+_SHEET_BYTES = 2**30  # that an Excel file may have unpacked
 _ROWS_A_BYTE = 50  # that a larger one may have; only one value over and over is packed more tightly
 # What pyarrow raises over a damaged file: it says what, but not always in the same way.
 DAMAGE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
@@ -20,7 +24,7 @@ DAMAGE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, Overfl
 
 @dataclass(frozen=True, eq=False)
 class TypedTable:
-    """A Parquet file, or a pyarrow table in memory; `name` is for messages."""
+    """A Parquet file, or a table in memory; `name` is for messages."""
 
     source: Path | pa.Table
     name: str
@@ -41,7 +45,11 @@ class TypedTable:
             raise self._damaged(error) from None
 
     def batches(self, columns: Sequence[str], strings: Sequence[str], rows: int) -> Iterator[pa.Table]:
-        """Some columns of a file, up to `rows` rows at a time, as they are stored."""
+        """Some columns, up to `rows` rows at a time, as they are stored."""
+        if isinstance(self.source, pa.Table):
+            chosen = self.read(columns)
+            yield from (chosen.slice(first, rows) for first in range(0, chosen.num_rows, rows))
+            return
         try:
             with pq.ParquetFile(self.source, buffer_size=_BUFFER, pre_buffer=False) as file:
                 for batch in file.iter_batches(rows, columns=list(columns), use_threads=False):
@@ -68,6 +76,48 @@ def open_parquet(path: Path) -> TypedTable:
     if rows < 0 or rows > max(_SMALL, _ROWS_A_BYTE * path.stat().st_size):
         raise InputError(f"{path}: damaged Parquet file ({rows} rows in {path.stat().st_size} bytes)")
     return TypedTable(path, str(path), check_unique(columns, str(path)))
+
+
+def open_json(path: Path) -> TypedTable:
+    """A file with one JSON object per line, read into memory."""
+    check_is_file(path)
+    try:
+        table = pa.json.read_json(path, pa.json.ReadOptions(block_size=_JSON_BLOCK))
+    except DAMAGE as error:
+        raise InputError(
+            f"{path}: expected one JSON object per line, alike in all lines ({first_line(error)})"
+        ) from None
+    return open_memory_table(table, str(path))
+
+
+def open_excel(path: Path) -> TypedTable:
+    """The first sheet of an Excel file, whose first row names the columns, read into memory."""
+    check_is_file(path)
+    openpyxl = import_extra("openpyxl", "excel", f"reading {path.name}")
+    try:
+        with zipfile.ZipFile(path) as parts:
+            if sum(part.file_size for part in parts.infolist()) > _SHEET_BYTES:
+                raise InputError(f"{path}: too large for an Excel file; save it as CSV")
+        rows = openpyxl.load_workbook(path, read_only=True, data_only=True).worksheets[0].iter_rows(values_only=True)
+        filled = [row for row in rows if any(value is not None for value in row)]
+    except (zipfile.BadZipFile, LookupError, ValueError, OSError, SyntaxError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: not an Excel file ({first_line(error)}); save it as .xlsx or CSV") from None
+    if not filled:
+        raise InputError(f"{path}: the first sheet is empty; its first row must name the columns")
+    names = check_unique(tuple("" if name is None else str(name).strip() for name in filled[0]), str(path))
+    columns = [column_of([row[place] for row in filled[1:]]) for place in range(len(names))]
+    return open_memory_table(pa.table(columns, names=names), str(path))
+
+
+def column_of(values: list[Any]) -> pa.Array:
+    """Values as a column; what is of several kinds becomes text."""
+    plain = [value.tolist() if hasattr(value, "tolist") else value for value in values]  # arrays and tensors
+    try:
+        return pa.array(plain)
+    except (pa.ArrowException, OverflowError, UnicodeError):
+        return pa.array([None if value is None else str(value) for value in plain], pa.string())
 
 
 def is_table(source: Any) -> bool:

@@ -1,0 +1,106 @@
+"""A data scientist's own tables: names of columns, kinds of edges, unknown nodes, and what is read of them."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sanne.vectors.formats import read_vectors
+
+Run = Callable[..., tuple[int, str, str]]
+
+TOPICS = ("graph walks nodes edges", "protein cells folding genes", "market prices trade money")
+OWN = ["fit", "links.csv.gz", "--node-table", "packages.csv", "--id", "package"]
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Packages in three sections, links of two kinds in a compressed file, and two links to a package without a row."""
+    rows = [(f"p{i}", f"s{i % 3}", f"the {TOPICS[i % 3]} of number {i}", i) for i in range(36)]
+    names = "package,section,about,size"
+    lines = "".join("{},{},{},{}\n".format(*row) for row in rows)
+    (tmp_path / "packages.csv").write_text(f"{names}\n{lines}", encoding="utf-8")
+    links = [f"p{i},p{(i + step) % 36},{kind}" for i in range(36) for step, kind in ((3, "Depends"), (6, "Suggests"))]
+    links += ["p0,virtual,Depends", "p3,virtual,Depends"]
+    packed = gzip.compress(("from,to,kind\n" + "\n".join(links) + "\n").encode())
+    (tmp_path / "links.csv.gz").write_bytes(packed)
+    (tmp_path / "classes.csv").write_text("package,section\n" + "".join(f"{a},{b}\n" for a, b, _, _ in rows), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_fit_says_what_it_reads_and_newcomers_are_read_in_the_same_way(
+    own: Path, run: Run, caplog: pytest.LogCaptureFixture
+) -> None:
+    code, _, err = run(*OWN, "--out", "m", "--unknown", "drop", "--kind", "kind", "--kind-weight", "suggests=0.5")
+    assert code == 0, err
+    assert "packages.csv: ids from package; text from about; not read: section, size" in caplog.text
+    assert "1 ids have no row in" in caplog.text
+    table = (own / "packages.csv").read_text(encoding="utf-8")
+    (own / "later.csv").write_text(table + "new,s0,graph,1\n", encoding="utf-8")  # a text, though a short one
+    (own / "later_links.csv").write_text("from,to,kind\nnew,p0,Depends\nnew,p3,Suggests\n", encoding="utf-8")
+    (own / "asked.csv").write_text("id,why\nnew,late\np1,early\n", encoding="utf-8")
+    options = ["--graph", "later_links.csv", "--node-table", "later.csv", "--nodes", "asked.csv"]
+    code, _, err = run("embed", "m", *options, "--out", "v.parquet")
+    assert code == 0, err
+    assert read_vectors(own / "v.parquet").node_ids.tolist() == ["new", "p1"]
+    recorded = json.loads((own / "m" / "config.json").read_text(encoding="utf-8"))["record"]["source"]
+    assert (recorded["text"], recorded["kind_weights"]) == (["about"], {"suggests": 0.5})
+
+
+def test_labels_by_the_names_of_their_columns(own: Path, run: Run) -> None:
+    assert run(*OWN, "--out", "m", "--unknown", "add")[0] == 0
+    named = ["--labels", "classes.csv", "--id", "package", "--label", "section"]
+    code, out, err = run("evaluate", "m", *named, "--label-share", "0.3", "--json")
+    assert code == 0, err
+    assert json.loads(out)["mean"] > 80
+    code, _, err = run("predict", "m", *named, "--out", "p.csv")
+    assert code == 0, err
+    code, out, err = run("compare", *OWN[1:], *named[:2], "--label", "section", "--unknown", "drop", "--json")
+    assert code == 0, err
+    systems = {row["system"]: row for row in json.loads(out)["systems"]}
+    assert {"commonest class", "own features", "smoothed features", "DeepWalk", "sanne best"} <= set(systems)
+
+
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        (["--src", "frm"], "did you mean 'from'?"),
+        (["--dst", "kinds"], "did you mean 'kind'?"),
+        (["--dst", "from"], "name two with --src and --dst"),
+        (["--id", "packge"], "did you mean 'package'?"),
+        (["--text", "abuot"], "did you mean 'about'?"),
+        (["--kind", "knd"], "did you mean 'kind'?"),
+        (["--kind-weight", "depends=2"], "give --kind"),
+        (["--kind", "kind", "--kind-weight", "depend=2"], "did you mean 'depends'?"),
+        (["--kind", "kind", "--kind-weight", "depends=much"], "write it as kind=number"),
+        (["--kind", "kind", "--kind-weight", "depends"], "write it as kind=number"),
+        (["--kind", "kind", "--kind-weight", "depends=-1"], "positive number, or 0"),
+        (["--kind", "kind", "--kind-weight", "depends=nan"], "positive number, or 0"),
+        (["--kind", "kind", "--kind-weight", "depends=0,suggests=0"], "above 0"),
+        ([], "--unknown drop"),
+        (["--unknown", "ignore"], "not one of 'refuse'"),
+    ],
+)
+def test_wrong_options_end_with_a_remedy(own: Path, run: Run, options: list[str], remedy: str) -> None:
+    unknown = [] if "--unknown" in options or not options else ["--unknown", "drop"]
+    code, _, err = run(*OWN, "--out", "m", *unknown, *options)
+    assert (code, remedy in err) == (2, True), err
+    assert not (own / "m").exists()
+
+
+def test_a_graph_without_text_or_numbers_cannot_weigh_kinds(own: Path, run: Run) -> None:
+    code, _, err = run("fit", "links.csv.gz", "--kind", "kind", "--kind-weight", "auto", "--out", "m")
+    assert (code, "give a node table" in err) == (2, True), err
+
+
+def test_misspelt_files_and_datasets_are_answered_with_the_nearest(own: Path, run: Run) -> None:
+    for arguments, hint in (
+        (["fit", "link.csv.gz", "--out", "m"], "links.csv.gz"),
+        (["fit", "links.csv.gz", "--node-table", "package.csv", "--out", "m"], "packages.csv"),
+        (["fit", "coar", "--out", "m"], "cora"),
+    ):
+        code, _, err = run(*arguments)
+        assert (code, f"did you mean '{hint}'?" in err.replace(f"{own}/", "")) == (2, True), err
