@@ -169,7 +169,7 @@ def test_labels_of_other_nodes_are_passed_over_with_a_note(place: Path, run: Run
 MISTAKES = {
     "nothing saved": (None, ("--out", "p.csv"), "--labels FILE --save"),
     "no such file": (None, ("--labels", "label.csv"), "label.csv: no such file"),
-    "no label column": ("id,class\np1,a\np2,b\n", (), "needs the columns id and label; found the columns id, class"),
+    "no label column": ("id,class\np1,a\np2,b\n", (), "no column 'label'; found the columns id, class"),
     "misspelt column": ("id,label\np1,a\np2,b\n", ("--label", "labl"), "did you mean 'label'?"),
     "no known id": ("id,label\np1x,a\np2x,b\n", (), "did you mean 'p1'?"),
     "one class": ("id,label\np1,a\np2,a\n", (), "all are 'a'"),

@@ -82,7 +82,9 @@ def load_graph(
         label: the column with classes. Default: `label`, if there is one.
         directed: keep the direction of edges (networkx graphs know it themselves).
         weight: the weight column or attribute. Default: `weight`, if there is one; False reads none.
-        src, dst, id: columns of edge ends and of node ids with other names than `src`, `dst` and `id`.
+        src: the edge column with one end. Default: `src`, `source` or `from`.
+        dst: the edge column with the other end. Default: `dst`, `target` or `to`.
+        id: the node column with ids. Default: `id`.
         kind: the column that says of which kind an edge is. Equal by default.
         kind_weights: how much kinds count, as in `{"cites": 2, "mentions": 0}` (0 leaves a kind out), or "auto".
         unknown: edges to nodes without a row in the node table: "refuse" (default), "drop", or "add" the nodes.
