@@ -15,7 +15,7 @@ import numpy as np
 
 from sanne import SANNE, load_graph
 from sanne.graph.split import hide_nodes
-from sanne.vectors.export import export_vectors
+from sanne.vectors.formats import export_vectors
 
 NEW = 300
 NEAREST = 10

@@ -26,6 +26,7 @@ class Task:
     """A graph whose test nodes arrive later; a classifier is trained on `train` and chooses C on `val`."""
 
     graph: Graph
+    labels: IntArray
     before: Graph  # without the new nodes
     train: IntArray
     val: IntArray
@@ -34,14 +35,18 @@ class Task:
 
     def accuracies(self, vectors: FloatArray) -> list[float]:
         """Accuracy on present and on new nodes."""
-        labels = self.graph.labels
-        assert labels is not None
         parts = (self.rest, self.new)
-        return [round(score_split(vectors, labels, self.train, self.val, part).test, 2) for part in parts]
+        return [round(score_split(vectors, self.labels, self.train, self.val, part).test, 2) for part in parts]
 
-    @property
-    def present(self) -> IntArray:
-        return np.setdiff1d(np.arange(self.graph.num_nodes), self.new)
+
+def make_task(dataset: str) -> Task:
+    """The first split of a dataset, its test nodes as new nodes."""
+    graph = load_dataset(dataset)
+    assert graph.labels is not None
+    splits = seeded_splits(graph.labels, seed=0, count=1)
+    train, val, new = splits.train[0], splits.val[0], splits.test[0]
+    rest = np.setdiff1d(np.flatnonzero(graph.labels >= 0), np.concatenate([train, val, new]))
+    return Task(graph, graph.labels, hide_nodes(graph, new), train, val, rest, new)
 
 
 def run_demo(
@@ -65,25 +70,19 @@ def run_demo(
     with timed("embed"):
         new = model.embed(task.graph, task.graph.node_ids[task.new])
     say(f"embedded {len(task.new):,} new papers in {seconds['embed_seconds']:.1f} s, without training again")
+    order = np.concatenate([task.graph.nodes_of(task.before.node_ids), task.new])
+    vectors = np.concatenate([model.embedding_, new.vectors])
     with timed("evaluate"):
-        order = np.concatenate([task.present, task.new])
-        vectors = np.concatenate([model.embedding_, new.vectors])
         present_accuracy, new_accuracy = task.accuracies(vectors[np.argsort(order)])
         smoothed_present, smoothed_new = task.accuracies(smoothed_features(task.before, task.graph, seed))
-    assert task.graph.labels is not None
-    classes = named_classes(_DATASET, task.graph.labels)
+    classes = named_classes(_DATASET, task.labels)
     with timed("plot"):
-        plot_map(
-            vectors,
-            classes[order],
-            out,
-            new=np.arange(len(order)) >= task.before.num_nodes,
-            node_ids=task.graph.node_ids[order],
-            title=f"{_DATASET.capitalize()}: {len(task.new):,} papers that arrived after the fit",
-            seed=seed,
-        )
+        title = f"{_DATASET.capitalize()}: {len(task.new):,} papers that arrived after the fit"
+        marks = np.arange(len(order)) >= task.before.num_nodes
+        plot_map(vectors, classes[order], out, new=marks, node_ids=task.graph.node_ids[order], title=title, seed=seed)
     example = new.node_ids[:1].tolist()[0]
     similar = model.similar(example, k=10)
+    class_of = dict(zip(task.graph.node_ids.tolist(), classes.tolist(), strict=True))
     return {
         "dataset": _DATASET,
         "recipe": recipe,
@@ -96,21 +95,7 @@ def run_demo(
         "smoothed_present_accuracy": smoothed_present,
         **seconds,
         "example": example,
-        "example_class": str(classes[task.new[0]]),
-        "similar": [
-            {"id": other, "similarity": round(score, 4), "class": str(classes[node])}
-            for (other, score), node in zip(similar, task.graph.nodes_of([i for i, _ in similar]), strict=True)
-        ],
+        "example_class": class_of[example],
+        "similar": [{"id": id, "similarity": round(score, 4), "class": class_of[id]} for id, score in similar],
         "map": str(out),
     }
-
-
-def make_task(dataset: str) -> Task:
-    """The first split of a dataset, its test nodes as new nodes."""
-    graph = load_dataset(dataset)
-    assert graph.labels is not None
-    splits = seeded_splits(graph.labels, seed=0, count=1)
-    train, val, new = splits.train[0], splits.val[0], splits.test[0]
-    labelled = np.flatnonzero(graph.labels >= 0)
-    rest = np.setdiff1d(labelled, np.concatenate([train, val, new]))
-    return Task(graph, hide_nodes(graph, new), train, val, rest, new)

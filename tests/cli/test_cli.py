@@ -167,7 +167,7 @@ FIT_POINTS = [
     "sanne.estimator.embed_present",
 ]
 TRAINING_POINTS = [
-    "sanne.paper.walk_model.fit_transform_features",
+    "sanne.paper.walk_model.choose_features",
     "sanne.paper.loop.training_step",
     "sanne.paper.loop.save_checkpoint",
 ]

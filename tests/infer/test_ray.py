@@ -27,7 +27,7 @@ from sanne.graph.graph import Graph
 from sanne.graph.load import load_graph
 from sanne.infer import ray as ray_engine
 from sanne.infer.partitioned import cut_rows, embed_partitioned
-from sanne.infer.ray import Embedder, Job, as_parquet, check_ray_output, embed_with_ray
+from sanne.infer.ray import Embedder, Job, check_ray_output, embed_with_ray
 from sanne.vectors.formats import read_vectors
 
 GRAPH = planted_graph(size=300)  # 900 nodes
@@ -234,8 +234,8 @@ def test_more_workers_than_ray_has_room_for_are_refused(local_ray: None) -> None
 
 def test_without_ray_the_extra_is_named(fitted: tuple[SANNE, Path], tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with as_parquet(["p1"], beside=tmp_path / "v") as nodes, pytest.raises(MissingExtraError, match="distributed"):
-        embed_with_ray(Job(fitted[1] / "model", lambda: GRAPH, nodes), tmp_path / "v", workers=1)
+    with pytest.raises(MissingExtraError, match="distributed"):
+        embed_with_ray(Job(fitted[1] / "model", lambda: GRAPH, ["p1"]), tmp_path / "v", workers=1)
     assert not list(tmp_path.iterdir())
 
 

@@ -15,10 +15,14 @@ from sanne.config import FeatureConfig
 from sanne.estimator import SANNE
 from sanne.features import words
 from sanne.features.base import FeatureMap
-from sanne.features.choose import fit_features, fit_transform_features
+from sanne.features.choose import choose_features, fit_features
 from sanne.graph.graph import Graph
 from sanne.model.artifact import Artifact
 from sanne.paper.walk_model import WalkModel
+
+
+def fitted_with_rows(graph: Graph, config: FeatureConfig) -> tuple[Any, Any]:
+    return choose_features(graph, config).fit_transform(graph, config, 0)
 
 
 def documents(count: int = 40) -> Graph:
@@ -68,7 +72,7 @@ def artifact_of(feature_map: FeatureMap, graph: Graph) -> Artifact:
 @pytest.mark.parametrize("features", ["tfidf", "doc2vec"])
 def test_vectors_of_the_fit_are_those_of_the_map_and_cannot_be_changed(features: Any) -> None:
     graph = documents()
-    fitted, rows = fit_transform_features(graph, FeatureConfig(features=features, feature_dim=6, doc2vec_epochs=2), 0)
+    fitted, rows = fitted_with_rows(graph, FeatureConfig(features=features, feature_dim=6, doc2vec_epochs=2))
     expected = fitted.transform(graph)
     assert np.allclose(rows, expected, atol=1e-6)
     artifact = artifact_of(fitted, graph)
@@ -83,7 +87,7 @@ def test_vectors_of_the_fit_are_those_of_the_map_and_cannot_be_changed(features:
 
 def test_vectors_are_kept_no_longer_than_their_graph_and_not_in_copies() -> None:
     graph = documents()
-    fitted, rows = fit_transform_features(graph, FeatureConfig(feature_dim=3), 0)
+    fitted, rows = fitted_with_rows(graph, FeatureConfig(feature_dim=3))
     artifact = artifact_of(fitted, graph)
     artifact.keep(graph, rows)
     assert len(artifact._kept) == 1

@@ -11,7 +11,7 @@ import pytest
 from sanne.cli import main
 from sanne.errors import InputError
 from sanne.model import artifact
-from sanne.serve.engine.reader import Reader
+from sanne.serve.engine.reader import read_nodes
 from sanne.serve.http.run import bind, is_loopback, url_of
 
 
@@ -49,15 +49,15 @@ def test_the_model_is_read_once_and_warmed_up_once(
 ) -> None:
     digested: list[str] = []
     readings: list[int] = []
-    digest, read = artifact.digest_of, Reader.read
+    digest = artifact.digest_of
 
     def counted_digest(path: Path) -> str:
         digested.append(path.name)
         return digest(path)
 
-    def counted_read(self: Reader, asked: Any) -> Any:
+    def counted_read(model: Any, state: Any, asked: Any) -> Any:
         readings.append(len(asked))
-        return read(self, asked)
+        return read_nodes(model, state, asked)
 
     def run_shortly(app: Any, listener: Any, config: Any, on_start: Any) -> None:
         async def start_and_end() -> None:
@@ -67,7 +67,7 @@ def test_the_model_is_read_once_and_warmed_up_once(
         asyncio.run(start_and_end())
 
     monkeypatch.setattr(artifact, "digest_of", counted_digest)
-    monkeypatch.setattr(Reader, "read", counted_read)
+    monkeypatch.setattr("sanne.serve.engine.engine.read_nodes", counted_read)
     monkeypatch.setattr("sanne.serve.http.run.run_app", run_shortly)
     command = ["sanne", "serve", str(model), "--store", str(tmp_path / "store"), "--port", "0"]
     monkeypatch.setattr(sys, "argv", command)

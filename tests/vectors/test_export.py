@@ -19,7 +19,7 @@ from planted import TINY, TRAINED, planted_graph
 from sanne.errors import InputError, MissingExtraError, ModelFolderError
 from sanne.estimator import SANNE
 from sanne.graph.graph import Graph
-from sanne.vectors.export import export_vectors
+from sanne.vectors.formats import export_vectors
 
 FILES = {
     "parquet": "vectors.parquet",
@@ -119,7 +119,7 @@ def test_integer_ids_stay_integers(tmp_path: Path) -> None:
 
 
 def test_parts_are_joined_in_order(folder: Path, model: SANNE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sanne.vectors.export._ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("sanne.vectors.formats._ROWS_AT_ONCE", 7)
     export_vectors(folder / "model", "npy", tmp_path / "v.npy")
     export_vectors(folder / "model", "faiss", tmp_path / "v.faiss")
     assert (tmp_path / "v.ids.txt").read_text().splitlines() == model.node_ids_.tolist()

@@ -16,8 +16,16 @@ from gensim.models import KeyedVectors
 from planted import TINY, planted_graph
 from sanne.errors import InputError
 from sanne.estimator import SANNE
-from sanne.vectors.export import export_vectors
-from sanne.vectors.formats import FORMATS, Format, check_output, read_vectors, register, write_parts, write_vectors
+from sanne.vectors.formats import (
+    FORMATS,
+    Format,
+    check_output,
+    export_vectors,
+    read_vectors,
+    register,
+    write_parts,
+    write_vectors,
+)
 from sanne.vectors.vectors import Embedding
 
 ENDINGS = [".parquet", ".npy", ".csv", ".txt", ".vec", ".w2v"]

@@ -9,7 +9,7 @@ import torch
 
 from sanne.config import Config, recipe_config
 from sanne.errors import InputError
-from sanne.features.choose import fit_transform_features
+from sanne.features.choose import choose_features
 from sanne.graph.graph import Graph
 from sanne.model.kinds import model_kind
 from sanne.paper.batches import WalkStream
@@ -75,7 +75,7 @@ def timed_in_turns(tasks: list[Callable[[], object]], times: int, rounds: int = 
 
 def _stepper(graph: Graph, config: Config) -> Callable[[], object]:
     """A function that does the next training step, its walks drawn ahead as in a fit."""
-    feature_map, features = fit_transform_features(graph, config.features, 0)
+    feature_map, features = choose_features(graph, config.features).fit_transform(graph, config.features, 0)
     adjacency = graph.adjacency()
     model = WalkModel(config, width=feature_map.width, num_nodes=graph.num_nodes, seed=0)
     optimisers = make_optimisers(model, config.train)

@@ -1,6 +1,5 @@
 """`sanne embed`, `sanne similar`, `sanne explain`, `sanne export`: vectors of nodes, fitted or new."""
 
-import contextlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +13,6 @@ from sanne.interrupts import raise_if_interrupted
 
 if TYPE_CHECKING:
     from sanne.infer.explain import MadeOf
-    from sanne.source import ModelSource
     from sanne.vectors.vectors import Embedding
 
 _PARTS = {
@@ -58,7 +56,7 @@ def embed(
     from sanne.estimate import estimate_embedding
     from sanne.infer.embed import embed_parts
     from sanne.infer.partitioned import embed_partitioned
-    from sanne.infer.ray import check_ray_output
+    from sanne.infer.ray import Job, check_ray_output, embed_with_ray
     from sanne.model.artifact import Artifact
     from sanne.source import ModelSource, read_node_list
     from sanne.vectors.formats import check_output, write_parts
@@ -77,7 +75,11 @@ def embed(
         if partitioned:
             count = embed_partitioned(model.absolute(), origin.load, out, workers=workers, address=address)
         else:
-            count = _embed_with_ray(model.absolute(), origin, nodes, out, explain, workers, address)
+            ids: Any = nodes  # a Parquet file is read where it is used
+            if nodes is None or nodes.suffix != ".parquet":
+                ids = origin.load().node_ids if nodes is None else read_node_list(nodes)
+            job = Job(model.absolute(), origin.load, ids, explain)
+            count = embed_with_ray(job, out, workers=workers, address=address)
         result = {"vectors": str(out), "nodes": count, "workers": workers, "seconds": options.seconds_since(started)}
         options.show(result, as_json, f"wrote {out}")
         return
@@ -107,28 +109,6 @@ def embed(
         "mean_uncertainty": round(float(known.mean(dtype=np.float64)), 5) if len(known) else None,
     }
     options.show(result, as_json, f"wrote {out}")
-
-
-def _embed_with_ray(
-    model: Path,
-    origin: "ModelSource",
-    nodes: Path | None,
-    out: Path,
-    explain: int,
-    workers: int,
-    address: str | None,
-) -> int:
-    """Embed on a Ray cluster and return how many; this process only reads the graph if all nodes are asked for."""
-    from sanne.infer.ray import Job, as_parquet, embed_with_ray
-    from sanne.source import read_node_list
-
-    with contextlib.ExitStack() as stack:
-        ids = nodes
-        if nodes is None or nodes.suffix != ".parquet":
-            listed = origin.load().node_ids if nodes is None else read_node_list(nodes)
-            ids = stack.enter_context(as_parquet(listed, beside=out))
-        assert ids is not None
-        return embed_with_ray(Job(model, origin.load, ids, explain), out, workers=workers, address=address)
 
 
 def similar(
@@ -218,7 +198,7 @@ def export(
     as_json: options.Json = False,
 ) -> None:
     """Write the fitted vectors for another tool."""
-    from sanne.vectors.export import export_vectors
+    from sanne.vectors.formats import export_vectors
 
     started = time.perf_counter()
     count, dim = export_vectors(model, to, out, dtype)

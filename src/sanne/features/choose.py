@@ -37,11 +37,6 @@ def fit_features(graph: Graph, config: FeatureConfig, seed: int) -> FeatureMap:
     return choose_features(graph, config).fit(graph, config, seed)
 
 
-def fit_transform_features(graph: Graph, config: FeatureConfig, seed: int) -> tuple[FeatureMap, FloatArray]:
-    """Fit the map that suits a graph; with the vectors of the graph's own nodes, which cost little more then."""
-    return choose_features(graph, config).fit_transform(graph, config, seed)
-
-
 def restore_features(name: str, description: dict[str, Any], arrays: dict[str, FloatArray]) -> FeatureMap:
     """The map that was saved under `name`."""
     return feature_kind(name).from_state(description, arrays)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from sanne.errors import InputError, import_extra
+from sanne.errors import InputError, first_line, import_extra
 from sanne.graph.graph import FloatArray
 from sanne.vectors.normalise import unit
 
@@ -94,8 +94,7 @@ class TextEncoder:
                 return _library(self.library).StaticModel.from_pretrained(place, force_download=False)
             return _library(self.library).SentenceTransformer(str(place))
         except (OSError, ValueError, LookupError, TypeError, RuntimeError) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise InputError(f"{place}: not a model that {self.library} can load ({reason})") from None
+            raise InputError(f"{place}: not a model that {self.library} can load ({first_line(error)})") from None
 
     @cached_property
     def _located(self) -> tuple[Path, str]:
@@ -116,9 +115,8 @@ class TextEncoder:
         try:
             fetched = hub.snapshot_download(place, revision=self._revision, ignore_patterns=_OTHER_FORMATS)
         except (OSError, ValueError) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise InputError(
-                f"the text encoder {place!r} is no folder here and could not be fetched ({reason}): name a folder"
+                f"the text encoder {place!r} is no folder and cannot be fetched ({first_line(error)}): name a folder"
             ) from None
         return Path(fetched), Path(fetched).name
 

@@ -10,7 +10,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ class Job:
 
     model: Path
     load: Callable[[], Graph]  # reads the graph as it is now; called once in every actor
-    nodes: Path  # Parquet with the column `id`
+    nodes: Any  # ids, or the path of a Parquet file with the column `id`
     explain: int = 0
 
 
@@ -48,19 +48,21 @@ def embed_with_ray(job: Job, out: Path, *, workers: int, address: str | None = N
     has the order asked for, which takes memory; a folder has none. `out` is written completely or not at all.
     """
     check_ray_output(out)
+    if not isinstance(job.nodes, Path):
+        with scratch_folder(out) as folder:
+            pq.write_table(pa.table({"id": pa.array(job.nodes)}), folder / "nodes.parquet")
+            return embed_with_ray(replace(job, nodes=folder / "nodes.parquet"), out, workers=workers, address=address)
     columns = open_parquet(job.nodes).columns
     if "id" not in columns:
         raise InputError(f"{job.nodes} has no column 'id'; its columns are {', '.join(columns)}")
     count = int(pq.read_metadata(job.nodes).num_rows)
     if count == 0:
         raise InputError(f"{job.nodes}: no node ids in it")
-    if out.suffix == PARQUET:
-        with scratch_folder(out) as parts:
-            _run(job, parts, count, workers, address)
+    one_file = out.suffix == PARQUET
+    with scratch_folder(out) if one_file else replaced_folder(out) as parts:
+        _run(job, parts, count, workers, address)
+        if one_file:
             _merge(parts, job.nodes, out)
-    else:
-        with replaced_folder(out) as parts:
-            _run(job, parts, count, workers, address)
     return count
 
 
@@ -86,15 +88,6 @@ def _is_ours(path: Path) -> bool:
         return is_marked(pq.read_schema(path))
     except (OSError, pa.ArrowException):
         return False
-
-
-@contextlib.contextmanager
-def as_parquet(node_ids: Any, beside: Path) -> Iterator[Path]:
-    """Node ids as a Parquet file that exists inside the block, in the folder of `beside`."""
-    with scratch_folder(check_target(beside, folder=True)) as folder:
-        path = folder / "nodes.parquet"
-        pq.write_table(pa.table({"id": pa.array(node_ids)}), path)
-        yield path
 
 
 class Embedder:

@@ -17,7 +17,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from sanne.config import Config
-from sanne.errors import InputError, ModelFolderError
+from sanne.errors import InputError, ModelFolderError, first_line
 from sanne.features.base import FeatureMap
 from sanne.features.choose import restore_features
 from sanne.files.atomic import check_target, read_unreplaced
@@ -150,8 +150,7 @@ class Artifact:
             *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError),
             *(RuntimeError, OSError, MemoryError),
         ) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-            raise ModelFolderError(f"{place}: the model folder is damaged ({reason}): fit again") from None
+            raise ModelFolderError(f"{place}: the model folder is damaged ({first_line(error)}): fit again") from None
         counts, record = header["num_nodes"], header["record"]
         return cls(config, header["seed"], feature_map, model, counts, record, digests, classifier)
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sanne.errors import InputError
+from sanne.errors import InputError, first_line
 from sanne.files.atomic import replaced_file
 from sanne.graph.graph import Adjacency, FloatArray
 from sanne.model.safe_files import require_regular
@@ -76,8 +76,7 @@ def load_checkpoint(path: Path, identity: str) -> Checkpoint:
         if state.pop("identity") == identity:
             return Checkpoint(**state | {"progress": Progress(**state["progress"])})
     except (OSError, LookupError, TypeError, ValueError, AttributeError, RuntimeError, pickle.PickleError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise InputError(f"{path}: not a readable checkpoint ({reason}); delete it and fit again") from None
+        raise InputError(f"{path}: not a readable checkpoint ({first_line(error)}); delete it and fit again") from None
     raise InputError(
         f"{path}: this checkpoint belongs to another graph or to other settings; "
         "resume with those it was made with, or delete it and fit again"

@@ -14,7 +14,7 @@ from torch.optim.optimizer import Optimizer
 from tqdm import tqdm
 
 from sanne.config import Config, TrainConfig
-from sanne.errors import InputError, SanneError
+from sanne.errors import InputError, SanneError, first_line
 from sanne.files.atomic import check_target, sweep
 from sanne.graph.graph import Adjacency, FloatArray, Graph
 from sanne.interrupts import raise_if_interrupted
@@ -142,8 +142,7 @@ def _restore(
         for optimiser, state in zip(optimisers, checkpoint.optimisers, strict=True):
             optimiser.load_state_dict(state)
     except (RuntimeError, ValueError, LookupError, TypeError, AttributeError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(f"{path}: not a whole checkpoint ({reason}); delete it and fit again") from None
+        raise InputError(f"{path}: not a whole checkpoint ({first_line(error)}); delete it and fit again") from None
     return checkpoint.progress, checkpoint.best
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 import sanne.paper.neighbours  # noqa: F401 (registers its objective)
 from sanne.config import Config
 from sanne.features.base import FeatureMap
-from sanne.features.choose import fit_features, fit_transform_features
+from sanne.features.choose import choose_features, fit_features
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.model.model import Asked, Contribution, Model, Reading, largest_shares
 from sanne.model.safe_files import Shapes, check_shapes
@@ -48,7 +48,7 @@ class WalkModel(nn.Module, Model):
         cls, graph: Graph, features_from: Graph, config: Config, seed: int
     ) -> tuple[FeatureMap, FloatArray]:
         if features_from is graph:
-            return fit_transform_features(graph, config.features, seed)
+            return choose_features(graph, config.features).fit_transform(graph, config.features, seed)
         feature_map = fit_features(features_from, config.features, seed)
         return feature_map, feature_map.transform(graph)
 

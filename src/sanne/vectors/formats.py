@@ -11,12 +11,14 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.parquet as pq
 
-from sanne.errors import InputError, first_line
+from sanne.errors import InputError, ModelFolderError, first_line
 from sanne.files.atomic import check_target
 from sanne.graph.readers.typed_tables import DAMAGE
+from sanne.model.artifact import VECTORS, Artifact
 from sanne.vectors.arrays import check_array_file, check_faiss, read_npy, write_faiss, write_npy
-from sanne.vectors.parquet import read_parquet, write_parquet
+from sanne.vectors.parquet import read_parquet, read_parquet_parts, write_parquet
 from sanne.vectors.text import read_csv, read_word2vec, write_csv, write_word2vec
 from sanne.vectors.vectors import Embedding, Explanation
 
@@ -163,3 +165,28 @@ def _of_ending(ending: str) -> Format | None:
 
 def _endings(readable: bool = False) -> list[str]:
     return [ending for form in FORMATS.values() if form.read or not readable for ending in form.endings]
+
+
+def export_vectors(model: str | Path, target: str, out: str | Path, dtype: Dtype = "float32") -> tuple[int, int]:
+    """Write the vectors of a model folder in the format `target`; returns how many there are and their size.
+
+    >>> export_vectors("model", "faiss", "vectors.faiss")
+    """
+    check_output(out, target, dtype)
+    dim = Artifact.read(model).model.vector_dim  # checks the folder, the vectors' checksum included
+    path = Path(model) / VECTORS
+    if not path.is_file():
+        raise ModelFolderError(f"{model}: incomplete model folder, {VECTORS} is missing: fit again")
+    count = int(pq.read_metadata(path).num_rows)
+    write_parts(out, _parts(path, dim), count, dim, target, dtype)
+    return count, dim
+
+
+def _parts(path: Path, dim: int) -> Iterator[Embedding]:
+    try:
+        for part in read_parquet_parts(path, _ROWS_AT_ONCE):
+            if part.dim != dim:
+                raise InputError(f"{path}: vectors of size {part.dim}, the model's are {dim}")
+            yield part
+    except InputError as error:
+        raise ModelFolderError(f"{error}: fit again") from None

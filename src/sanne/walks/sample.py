@@ -1,5 +1,7 @@
 """Walks and neighbour samples over an adjacency: arrays in, arrays out, the same in any number of parts."""
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -15,7 +17,7 @@ class WalkSampler:
     def __init__(self, adjacency: Adjacency, *, walk_length: int, seed: int) -> None:
         self.walk_length = walk_length
         self.seed = np.uint64(seed)
-        self._arcs = _arcs_of(adjacency)
+        self._arcs = arcs_of(adjacency)
 
     def walks(self, starts: IntArray, epochs: IntArray | int, numbers: IntArray | int) -> Walks:
         """One walk from each start, (len(starts), walk_length); its stream is keyed by (seed, epoch, start, number)."""
@@ -41,12 +43,19 @@ class WalkSampler:
         return targets
 
 
-def _arcs_of(adjacency: Adjacency) -> kernels.Arcs:
-    if adjacency.weights is None:
-        none = np.empty(0, np.float64)
-        return kernels.Arcs(adjacency.indptr, adjacency.indices, np.empty(0, np.float32), none, none)
-    sums = kernels.weight_sums(adjacency.indptr, adjacency.weights)
-    return kernels.Arcs(adjacency.indptr, adjacency.indices, adjacency.weights, *sums)
+def arcs_of(adjacency: Adjacency) -> kernels.Arcs:
+    """What kernels walk on, always in arrays of the same types: for others they would be compiled again."""
+    weights, sums = np.empty(0, np.float32), (np.empty(0), np.empty(0))
+    if adjacency.weights is not None:
+        weights, sums = adjacency.weights, kernels.weight_sums(adjacency.indptr, adjacency.weights)
+    return kernels.Arcs(*(read_only(array) for array in (adjacency.indptr, adjacency.indices, weights, *sums)))
+
+
+def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A view that kernels take for the same type as one of a mapped file."""
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view
 
 
 def _one_each(values: npt.ArrayLike, count: int) -> IntArray:

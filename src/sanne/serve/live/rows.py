@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from sanne.graph.graph import Adjacency, FloatArray
 from sanne.seeds import kernel
-from sanne.walks.kernels import Arcs, weight_sums
+from sanne.walks.sample import arcs_of, read_only
 
 _ROOM = 4  # spare arcs in a copied row
 _SMALLEST = 64  # rows of a growing array
@@ -77,7 +77,7 @@ class LiveRows:
         self._weights = Growing(np.empty(0, np.float32))
         self._sums = Growing(np.empty(0, np.float64))
         self._arrays = (self._lows, self._highs, self._rooms, self._plain)  # with a number for each row
-        self.base_arcs = _base_arcs(adjacency) if for_walks else None
+        self.base_arcs = arcs_of(adjacency) if for_walks else None
 
     def resize(self, num_nodes: int) -> None:
         """Add nodes without neighbours, or drop the last ones, which have none."""
@@ -140,7 +140,7 @@ class LiveRows:
     def overlay(self) -> Overlay:
         """The copied rows as arrays, valid until the next change."""
         arrays = (self._slots, self._lows, self._highs, self._plain, self._indices, self._weights, self._sums)
-        return Overlay(*(_read_only(array.rows) for array in arrays))
+        return Overlay(*(read_only(array.rows) for array in arrays))
 
     def _copy(self, node: int, indices: npt.NDArray[np.int32], weights: FloatArray, room: int) -> int:
         """Give a node a row of its own, with spare room, and return its slot; what it had before is left behind."""
@@ -156,23 +156,6 @@ class LiveRows:
             slot = array.extend(1, value)
         self._slots.rows[node] = slot
         return slot
-
-
-def _base_arcs(adjacency: Adjacency) -> Arcs:
-    """The base for the kernels, always in arrays of the same types: for others the kernels would be compiled again."""
-    weights, totals, marks = np.empty(0, np.float32), np.empty(0, np.float64), np.empty(0, np.float64)
-    if adjacency.weights is not None:
-        weights = adjacency.weights
-        totals, marks = weight_sums(adjacency.indptr, adjacency.weights)
-    arrays = (adjacency.indptr, adjacency.indices, weights, totals, marks)
-    return Arcs(*(_read_only(array) for array in arrays))
-
-
-def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A view that kernels take for the same type as one of a mapped file."""
-    view = np.asarray(array).view()
-    view.flags.writeable = False
-    return view
 
 
 @kernel
