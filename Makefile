@@ -7,6 +7,7 @@
 # make fuzz-serve, make crash-serve   the server's tests with 2,000 requests and with 1,000 nodes around a kill -9
 # make faults  everything that can go wrong, many times over, and a table of what was lost
 # make wheel   build wheel and source archive into dist/, install the wheel in an empty environment, run it there
+# make image-check   the steps of the Dockerfile without a container engine, and a server from a bundle
 # make bench   the measurements of benchmarks/results, rivals included
 # Every target sets up its own virtual environment in .venv first.
 
@@ -15,7 +16,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 RIVALS := .venv-rivals/.installed
 
-.PHONY: demo test browser fresh portable check docs faults wheel fuzz-serve crash-serve bench format clean
+.PHONY: demo test browser fresh portable check docs faults wheel image-check fuzz-serve crash-serve bench format clean
 
 $(INSTALLED): pyproject.toml research/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -57,6 +58,9 @@ faults: $(INSTALLED)
 
 wheel: $(INSTALLED)
 	SANNE_WHEEL=full $(BIN)/python -m pytest -m "" -v --durations=0 tests/test_wheel.py
+
+image-check:
+	$(PYTHON) tests/image.py
 
 # PecanPy needs numpy < 2, so that it lives in an environment of its own.
 $(RIVALS): benchmarks/rivals/requirements.txt

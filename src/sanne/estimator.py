@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import shutil
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, Self, overload
@@ -20,7 +21,7 @@ from sanne.graph.ids import did_you_mean, match_ids
 from sanne.graph.load import load_graph
 from sanne.infer.embed import embed, embed_present
 from sanne.infer.explain import MadeOf, made_of
-from sanne.model.artifact import VECTORS, Artifact, check_model_target
+from sanne.model.artifact import GRAPH, VECTORS, Artifact, check_model_target
 from sanne.model.card import model_card
 from sanne.model.fit import EpochHook, fit_model
 from sanne.model.model import Run
@@ -187,7 +188,10 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         """
         artifact = self._fitted()
         logger.info("writing %s", folder)
-        with replaced_folder(check_model_target(folder)) as part:
+        target = check_model_target(folder)
+        with replaced_folder(target) as part:
+            if artifact.record.get("source", {}).get("source") == str(target / GRAPH):  # a bundle stays one
+                shutil.copytree(target / GRAPH, part / GRAPH)
             write_vectors(part / VECTORS, self.node_ids_, self.embedding_, self.uncertainty_, dtype=dtype)
             artifact.write(part)
             (part / "README.md").write_text(model_card(artifact), encoding="utf-8")

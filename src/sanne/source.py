@@ -1,5 +1,7 @@
 """Where a model's graph came from: written into the model folder by fit, read back by the other commands."""
 
+import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -7,15 +9,17 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from sanne.datasets.catalogue import dataset_names
+from sanne.datasets.catalogue import dataset_names, named_classes
 from sanne.errors import InputError
-from sanne.graph.folder.store import is_graph_folder
+from sanne.files.atomic import replaced_folder
+from sanne.graph.folder.store import is_graph_folder, save_graph
 from sanne.graph.graph import Graph
 from sanne.graph.ids import refuse_control_character
 from sanne.graph.load import load_graph
 from sanne.graph.readers.delimited import ending, near
 from sanne.graph.readers.named import TABLES, conventional, open_table
-from sanne.model.artifact import Artifact
+from sanne.infer.embed import embed
+from sanne.model.artifact import GRAPH, Artifact
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,26 @@ class ModelSource:
     def to_dict(self) -> dict[str, Any]:
         """The arguments of `load_graph`."""
         return {name: value for name, value in asdict(self).items() if name != "remembered"}
+
+
+def write_bundle(model: Path, artifact: Artifact, origin: ModelSource, target: Path) -> Graph:
+    """Write a model folder with its graph inside; `target` may be the model's own folder. Returns the graph.
+
+    The record of the bundle has no paths of this machine.
+    """
+    graph = origin.load()
+    embed(artifact, graph, graph.node_ids[:1])  # an error if the graph lacks what the model reads
+    if origin.dataset and graph.labels is not None:
+        graph = replace(graph, labels=named_classes(origin.dataset, graph.labels))
+    with replaced_folder(target) as part:
+        for file in model.iterdir():
+            if file.is_file():
+                shutil.copy(file, part)
+        save_graph(graph, part / GRAPH)
+        config = json.loads((part / "config.json").read_text(encoding="utf-8"))
+        config["record"]["source"] = {"source": GRAPH}
+        (part / "config.json").write_text(json.dumps(config, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return graph
 
 
 def read_node_list(path: Path) -> list[Any]:

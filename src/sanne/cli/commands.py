@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from sanne.cli.build import build
+from sanne.cli.bundle import bundle
 from sanne.cli.compare import compare
 from sanne.cli.data import data_app
 from sanne.cli.evaluate import evaluate
@@ -29,7 +30,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.callback()(program_options)
-for _command in (build, fit, embed, predict, similar, explain, evaluate, compare, plot, export, serve, demo):
+for _command in (build, fit, embed, predict, similar, explain, evaluate, compare, plot, export, bundle, serve, demo):
     app.command()(_command)
 app.add_typer(data_app, name="data")
 

@@ -21,6 +21,7 @@ from sanne.errors import InputError, ModelFolderError, first_line
 from sanne.features.base import FeatureMap
 from sanne.features.choose import restore_features
 from sanne.files.atomic import check_target, read_unreplaced
+from sanne.graph.folder.store import check_graph_target, is_graph_folder
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.model.classifier import Classifier, check_state
 from sanne.model.kinds import model_kind
@@ -29,6 +30,7 @@ from sanne.model.safe_files import Shapes, check_shapes, digest_of, read_tensors
 
 FORMAT_VERSION = 4
 VECTORS = "vectors.parquet"  # the vectors of the training nodes, written by the estimator
+GRAPH = "graph"  # the graph folder of a bundle
 _FILES = ("model.safetensors", "features.json", VECTORS)
 _CLASSIFIER = ("classifier.json", "classifier.safetensors")  # of a model that predicts labels too
 _LARGEST_CONFIG = 64 * 2**20  # bytes
@@ -152,6 +154,8 @@ class Artifact:
         ) as error:
             raise ModelFolderError(f"{place}: the model folder is damaged ({first_line(error)}): fit again") from None
         counts, record = header["num_nodes"], header["record"]
+        if is_graph_folder(place / GRAPH):  # of a bundle, which may have been moved
+            record["source"] = {"source": str(place.resolve() / GRAPH)}
         return cls(config, header["seed"], feature_map, model, counts, record, digests, classifier)
 
 
@@ -161,7 +165,9 @@ def check_model_target(folder: str | Path) -> Path:
     if not target.is_dir():
         return target
     names = {path.name for path in target.iterdir()}
-    if foreign := sorted(names - {*_FILES, *_CLASSIFIER, "config.json", "README.md"}):
+    if GRAPH in names:
+        check_graph_target(target / GRAPH)
+    if foreign := sorted(names - {*_FILES, *_CLASSIFIER, GRAPH, "config.json", "README.md"}):
         raise InputError(f"{folder}: there are other files in this folder ({foreign[0]}); choose an empty or a new one")
     if names:
         try:
