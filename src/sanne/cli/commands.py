@@ -7,11 +7,9 @@ from typing import Any
 
 import typer
 
-from sanne.cli.build import build
+from sanne.cli.build import build, data_app
 from sanne.cli.bundle import bundle
-from sanne.cli.compare import compare
-from sanne.cli.data import data_app
-from sanne.cli.evaluate import evaluate
+from sanne.cli.evaluate import compare, evaluate
 from sanne.cli.fit import fit
 from sanne.cli.options import notes, program_options
 from sanne.cli.predict import predict

@@ -1,36 +1,23 @@
-"""`sanne evaluate`: scores of a model on its own graph."""
+"""`sanne evaluate`, scores of a model on its own graph, and `sanne compare`, systems beside each other on a graph."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from sanne.cli.options import (
-    CurrentGraph,
-    Json,
-    LabelColumn,
-    LabelId,
-    Labels,
-    LabelShare,
-    ModelFolder,
-    NodeTable,
-    Seed,
-    notes,
-    print_table,
-    show,
-)
+from sanne.cli import options
 from sanne.errors import InputError
 
 _CLASSES_SHOWN = 30
 
 
 def evaluate(
-    model: ModelFolder,
+    model: options.ModelFolder,
     task: Annotated[Literal["classify", "links", "communities"], typer.Option(help="What to evaluate.")] = "classify",
-    labels: Labels = None,
-    label: LabelColumn = None,
-    id: LabelId = None,
-    label_share: LabelShare = None,
+    labels: options.Labels = None,
+    label: options.LabelColumn = None,
+    id: options.LabelId = None,
+    label_share: options.LabelShare = None,
     newcomers: Annotated[
         bool,
         typer.Option("--newcomers", help="classify: fit again without a tenth of the nodes, and test on those."),
@@ -38,14 +25,14 @@ def evaluate(
     confusion: Annotated[
         Path | None, typer.Option("--plot", help="classify: draw which classes are mistaken, as .png, .svg or .pdf.")
     ] = None,
-    graph: CurrentGraph = None,
-    node_table: NodeTable = None,
+    graph: options.CurrentGraph = None,
+    node_table: options.NodeTable = None,
     fraction: Annotated[float, typer.Option(help="links: fraction of edges to hide.", min=0.01, max=0.9)] = 0.1,
     communities: Annotated[
         int | None, typer.Option(help="communities: how many. Default: as many as there are classes.", min=2)
     ] = None,
-    seed: Seed = 0,
-    as_json: Json = False,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Evaluate the vectors of a model on its own graph. `links` fits again without the hidden edges."""
     from sanne.draw.confusion import check_confusion, plot_confusion
@@ -73,9 +60,9 @@ def evaluate(
     )
     if confusion is not None:
         plot_confusion(result["confusion"]["counts"], result["confusion"]["labels"], confusion)
-        notes.print(f"wrote {confusion}")
+        options.notes.print(f"wrote {confusion}")
     if as_json or task != "classify":
-        show(result, as_json)
+        options.show(result, as_json)
     else:
         _show_classes(result)
 
@@ -84,16 +71,16 @@ def _show_classes(result: dict[str, Any]) -> None:
     systems = {"sanne": result, **result["baselines"]}
     scores = [(name, accuracy(score)) for name, score in systems.items()]
     if len(scores) == 2:
-        notes.print("the graph is not known, so features are not compared: name it with --graph")
-    print_table((f"{result['metric']}, {result['nodes']}", f"mean of {result['num_splits']} splits"), scores)
+        options.notes.print("the graph is not known, so features are not compared: name it with --graph")
+    options.print_table((f"{result['metric']}, {result['nodes']}", f"mean of {result['num_splits']} splits"), scores)
     show_splits(result)
     shown = result["classes"][:_CLASSES_SHOWN]
     classes = [
         (str(row["label"]), f"{row['nodes']:,}", _share(row["precision"]), _share(row["recall"])) for row in shown
     ]
-    print_table(("class", "nodes", "precision, %", "recall, %"), classes)
+    options.print_table(("class", "nodes", "precision, %", "recall, %"), classes)
     if (more := len(result["classes"]) - len(shown)) > 0:
-        notes.print(f"and {more} more classes (--json has all)")
+        options.notes.print(f"and {more} more classes (--json has all)")
 
 
 def _share(percent: float | None) -> str:
@@ -106,11 +93,49 @@ def accuracy(score: dict[str, Any]) -> str:
 
 def show_splits(result: dict[str, Any]) -> None:
     """What was trained and tested on."""
-    notes.print(
+    options.notes.print(
         f"{result['num_classes']} classes; a split has {result['train']:,} labelled nodes to train on, "
         f"{result['val']:,} to choose the classifier's C, {result['test']:,} to test on"
     )
     if result["left_out"]:
         from sanne.model.classifier import shown_labels
 
-        notes.print(f"not learnt, since a single node has them: {shown_labels(result['left_out'])}")
+        options.notes.print(f"not learnt, since a single node has them: {shown_labels(result['left_out'])}")
+
+
+@options.reads_graph
+def compare(
+    *,
+    source: options.Source,
+    labels: options.Labels = None,
+    columns: options.Columns,
+    label_share: options.LabelShare = None,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
+) -> None:
+    """Compare features, smoothed features, DeepWalk and sanne on a graph: accuracy of classes, and seconds."""
+    from sanne.graph.readers.tables import read_label_table
+    from sanne.judge import NO_LABELS
+    from sanne.judge import compare as compare_systems
+    from sanne.source import ModelSource
+
+    label, id = columns["label"], columns["id"]
+    if labels:
+        columns |= {"label": None, "id": id if columns["node_table"] else None}
+    graph = ModelSource.of(source, **columns).load()
+    options.notes.print(f"read {graph}")
+    classes = read_label_table(labels, graph.node_ids, label, id) if labels else graph.labels
+    if classes is None:
+        raise InputError(NO_LABELS)
+    result = compare_systems(graph, classes, label_share=label_share, seed=seed, say=options.notes.print)
+    if as_json:
+        options.print_json(result)
+        return
+    rows = [
+        (row["system"], accuracy(row), f"{row['seconds']:.1f}")
+        if "mean" in row
+        else (row["system"], row["missing"], "-")
+        for row in result["systems"]
+    ]
+    options.print_table(("system", f"{result['metric']}, mean of {result['num_splits']} splits", "seconds"), rows)
+    show_splits(result)

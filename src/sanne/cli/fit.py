@@ -8,32 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sanne.cli.options import (
-    Directed,
-    Dst,
-    Estimated,
-    Features,
-    Id,
-    Json,
-    Kind,
-    KindWeight,
-    Label,
-    NodeTable,
-    Recipe,
-    Seed,
-    Sets,
-    Source,
-    Src,
-    Text,
-    UnknownNodes,
-    VectorType,
-    duration,
-    graph_options,
-    notes,
-    parse_settings,
-    require_out,
-    show,
-)
+from sanne.cli import options
 from sanne.config import DEFAULT_RECIPE
 from sanne.errors import InputError, WriteError
 from sanne.interrupts import raise_if_interrupted
@@ -45,22 +20,13 @@ if TYPE_CHECKING:
     from sanne.vectors.formats import Dtype
 
 
+@options.reads_graph
 def fit(
-    context: typer.Context,
-    source: Source,
+    *,
+    source: options.Source,
     out: Annotated[Path | None, typer.Option(help="The model folder to write.")] = None,
-    node_table: NodeTable = None,
-    text: Text = None,
-    features: Features = None,
-    label: Label = None,
-    src: Src = None,
-    dst: Dst = None,
-    id: Id = None,
-    kind: Kind = None,
-    kind_weight: KindWeight = None,
-    unknown: UnknownNodes = None,
-    directed: Directed = False,
-    recipe: Recipe = DEFAULT_RECIPE,
+    columns: options.Columns,
+    recipe: options.Recipe = DEFAULT_RECIPE,
     dim: Annotated[int | None, typer.Option(help="Size of a vector. Default: as the recipe says.", min=1)] = None,
     text_encoder: Annotated[
         str | None,
@@ -69,13 +35,13 @@ def fit(
             metavar="ENCODER",
         ),
     ] = None,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted fit after its last epoch.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the model in the folder, if there is one.")] = False,
-    settings: Sets = None,
-    dtype: VectorType = "float32",
-    estimate: Estimated = False,
-    as_json: Json = False,
+    settings: options.Sets = None,
+    dtype: options.VectorType = "float32",
+    estimate: options.Estimated = False,
+    as_json: options.Json = False,
 ) -> None:
     """Fit a model to a graph and write a model folder."""
     from sanne.config import recipe_config
@@ -86,20 +52,22 @@ def fit(
     from sanne.source import ModelSource
 
     given = {"dim": dim, "text_encoder": text_encoder}
-    changes = (parse_settings(settings) or {}) | {name: value for name, value in given.items() if value is not None}
+    changes = (options.parse_settings(settings) or {}) | {
+        name: value for name, value in given.items() if value is not None
+    }
     config = recipe_config(recipe).replace(**changes)  # wrong settings are refused before anything is read
     if out is not None:
         check_model_target(out)
         if (out / "config.json").exists() and not (force or resume or estimate):
             _confirm_replacing(out)
     elif not estimate:
-        require_out(out, "MODEL")
+        options.require_out(out, "MODEL")
     model = SANNE(recipe, settings=changes or None, random_state=seed)
-    origin = ModelSource.of(source, node_table=node_table, **graph_options(context))
+    origin = ModelSource.of(source, **columns)
     if out is None or estimate:
         from sanne.estimate import estimate_fit
 
-        show(estimate_fit(_load(origin), config, seed).to_dict(), as_json)
+        options.show(estimate_fit(_load(origin), config, seed).to_dict(), as_json)
         return
     with claimed(out):
         graph = _load(origin)
@@ -120,7 +88,7 @@ def fit(
         "peak_bytes": peak_memory(),
         "seed": seed,
     }
-    show(result, as_json, f"wrote {out}")
+    options.show(result, as_json, f"wrote {out}")
 
 
 def _confirm_replacing(out: Path) -> None:
@@ -133,7 +101,7 @@ def _confirm_replacing(out: Path) -> None:
 def _load(origin: "ModelSource") -> "Graph":
     started = time.perf_counter()
     graph = origin.load()
-    notes.print(f"read {graph} in {duration(time.perf_counter() - started)}")
+    options.notes.print(f"read {graph} in {options.duration(time.perf_counter() - started)}")
     return graph
 
 
@@ -143,7 +111,7 @@ def _fit_and_save(
     """Train with a checkpoint beside `out`, removed once the model is saved; returns the seconds of training."""
     checkpoint = out.with_name(out.name + ".checkpoint")
     if checkpoint.exists() and not resume:
-        notes.print(f"starting over: {checkpoint} holds an unfinished fit (--resume continues it)")
+        options.notes.print(f"starting over: {checkpoint} holds an unfinished fit (--resume continues it)")
     started = time.perf_counter()
     try:
         model.fit(graph, checkpoint=checkpoint, resume=resume)
@@ -154,7 +122,7 @@ def _fit_and_save(
         checkpoint.unlink(missing_ok=True)
     except (KeyboardInterrupt, WriteError) as error:
         kept = f"; --resume continues from {checkpoint}" if checkpoint.exists() else ""
-        notes.print(f"interrupted{kept}")
+        options.notes.print(f"interrupted{kept}")
         if isinstance(error, KeyboardInterrupt):
             raise typer.Exit(130) from None
         raise

@@ -1,10 +1,12 @@
 """What the commands share: options, notes on stderr, results on stdout."""
 
+import functools
+import inspect
 import json
 import logging
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -46,30 +48,10 @@ Picture = Annotated[Path, typer.Option(help="map.png, .svg, .pdf, or .html for a
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that sanne fit wrote.")]
 Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same vectors.", min=0)]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe.")]
-Text = Annotated[list[str] | None, typer.Option(help="Column with text; may be repeated. Default: by their look.")]
 KnownText = Annotated[
     list[str] | None,
     typer.Option("--text", help="Column with text, if the model does not record it; may be repeated."),
 ]
-Features = Annotated[list[str] | None, typer.Option(help="Feature columns. Default: without text, every numeric one.")]
-Label = Annotated[str | None, typer.Option(help="Column with classes, not used as a feature. Default: label.")]
-Src = Annotated[str | None, typer.Option("--src", metavar="COLUMN", help="Edge column with one end. Default: src.")]
-Dst = Annotated[str | None, typer.Option("--dst", metavar="COLUMN", help="Edge column with the other. Default: dst.")]
-Id = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Column with node ids. Default: id.")]
-Kind = Annotated[str | None, typer.Option("--kind", metavar="COLUMN", help="Edge column that names kinds of edges.")]
-KindWeight = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--kind-weight",
-        metavar="KIND=NUMBER",
-        help="How much a kind of edge counts, as in cites=2,mentions=0.5; 0 leaves it out. Or auto.",
-    ),
-]
-UnknownNodes = Annotated[
-    Literal["refuse", "drop", "add"] | None,
-    typer.Option("--unknown", help="Edges to nodes without a row: refuse, drop them, or add the nodes."),
-]
-Directed = Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")]
 Estimated = Annotated[bool, typer.Option("--estimate", help="Estimate time and memory, run nothing.")]
 Source = Annotated[
     str,
@@ -130,13 +112,59 @@ def parse_kind_weights(pairs: list[str] | None) -> dict[str, float] | str | None
     return weights
 
 
-def graph_options(context: typer.Context) -> dict[str, Any]:
+Columns = dict[str, Any]  # see `reads_graph`
+
+
+def _graph_columns(
+    node_table: NodeTable = None,
+    text: Annotated[
+        list[str] | None, typer.Option(help="Column with text; may be repeated. Default: by their look.")
+    ] = None,
+    features: Annotated[
+        list[str] | None, typer.Option(help="Feature columns. Default: without text, every numeric one.")
+    ] = None,
+    label: Annotated[
+        str | None, typer.Option(help="Column with classes, not used as a feature. Default: label.")
+    ] = None,
+    src: Annotated[str | None, typer.Option(metavar="COLUMN", help="Edge column with one end. Default: src.")] = None,
+    dst: Annotated[str | None, typer.Option(metavar="COLUMN", help="Edge column with the other. Default: dst.")] = None,
+    id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column with node ids. Default: id.")] = None,
+    kind: Annotated[str | None, typer.Option(metavar="COLUMN", help="Edge column that names kinds of edges.")] = None,
+    kind_weight: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND=NUMBER",
+            help="How much a kind of edge counts, as in cites=2,mentions=0.5; 0 leaves it out. Or auto.",
+        ),
+    ] = None,
+    unknown: Annotated[
+        Literal["refuse", "drop", "add"] | None,
+        typer.Option(help="Edges to nodes without a row: refuse, drop them, or add the nodes."),
+    ] = None,
+    directed: Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")] = False,
+) -> Columns:
     """What a command was told about columns, as `load_graph` takes it; readers will say what they read."""
     logging.getLogger("sanne.graph").setLevel(logging.INFO)
-    named = ("text", "features", "label", "src", "dst", "id", "kind", "unknown", "directed")
-    given = {name: context.params[name] for name in named}
-    weights = parse_kind_weights(list(context.params["kind_weight"] or ()))
-    return given | {name: list(given[name] or ()) or None for name in ("text", "features")} | {"kind_weights": weights}
+    columns = {"text": text or None, "features": features or None, "label": label, "src": src, "dst": dst, "id": id}
+    weights = parse_kind_weights(kind_weight)
+    edges = {"kind": kind, "kind_weights": weights, "unknown": unknown, "directed": directed}
+    return {"node_table": node_table, **columns, **edges}
+
+
+def reads_graph(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `_graph_columns`, in place of its argument `columns`, which gets the result."""
+    own, more = (inspect.signature(function).parameters for function in (command, _graph_columns))
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        columns = _graph_columns(**{name: given.pop(name) for name in more})
+        command(**given, columns=columns)
+
+    parts = [more.values() if name == "columns" else [parameter] for name, parameter in own.items()]
+    listed = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for part in parts for parameter in part]
+    run.__signature__ = inspect.Signature(listed)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in listed}
+    return run
 
 
 def show(result: dict[str, Any], as_json: bool, note: str | None = None) -> None:

@@ -6,21 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sanne.cli.options import (
-    CurrentGraph,
-    Json,
-    KnownText,
-    LabelColumn,
-    LabelId,
-    ModelFolder,
-    NodeList,
-    NodeTable,
-    Seed,
-    notes,
-    print_table,
-    seconds_since,
-    show,
-)
+from sanne.cli import options
 from sanne.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,23 +16,23 @@ _CLASSES_SHOWN = 30
 
 
 def predict(
-    model: ModelFolder,
+    model: options.ModelFolder,
     labels: Annotated[
         Path | None, typer.Option(help="Table with the columns id and label. Default: the saved classifier.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="predictions.parquet or .csv.")] = None,
-    graph: CurrentGraph = None,
-    node_table: NodeTable = None,
-    text: KnownText = None,
-    nodes: NodeList = None,
-    label: LabelColumn = None,
-    id: LabelId = None,
+    graph: options.CurrentGraph = None,
+    node_table: options.NodeTable = None,
+    text: options.KnownText = None,
+    nodes: options.NodeList = None,
+    label: options.LabelColumn = None,
+    id: options.LabelId = None,
     separator: Annotated[
         str | None, typer.Option(help="Stands between the labels of a node, as in 'red;blue'.", metavar="TEXT")
     ] = None,
     save: Annotated[bool, typer.Option("--save", help="Keep the classifier in the model folder.")] = False,
-    seed: Seed = 0,
-    as_json: Json = False,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Predict labels of nodes, fitted or new, from the labels of some."""
     from sanne.estimator import SANNE
@@ -81,17 +67,17 @@ def predict(
     if save:
         save_classifier(fitted, classifier, model)
     result: dict[str, Any] = {"predictions": None if out is None else str(out), "rows": rows}
-    result |= _summary(classifier) | {"saved": str(model) if save else None, "seconds": seconds_since(started)}
+    result |= _summary(classifier) | {"saved": str(model) if save else None, "seconds": options.seconds_since(started)}
     if as_json:
-        show(result | {"classes": dict(_sizes(classifier)), "unknown_ids": len(unknown)}, as_json)
+        options.show(result | {"classes": dict(_sizes(classifier)), "unknown_ids": len(unknown)}, as_json)
         return
     if unknown:
-        notes.print(
+        options.notes.print(
             f"{len(unknown):,} ids of {labels} are not in the model and were passed over, such as {unknown[0]!r}"
         )
     if labels is not None:
         _show_classes(classifier)
-    show(result, as_json, f"wrote {out}" if out else None)
+    options.show(result, as_json, f"wrote {out}" if out else None)
 
 
 def _summary(classifier: "Classifier") -> dict[str, Any]:
@@ -118,12 +104,12 @@ def _show_classes(classifier: "Classifier") -> None:
     from sanne.model.classifier import shown_labels
 
     sizes = _sizes(classifier)
-    print_table(("label", "nodes"), [(name, f"{size:,}") for name, size in sizes[:_CLASSES_SHOWN]])
+    options.print_table(("label", "nodes"), [(name, f"{size:,}") for name, size in sizes[:_CLASSES_SHOWN]])
     if len(sizes) > _CLASSES_SHOWN:
-        notes.print(f"and {len(sizes) - _CLASSES_SHOWN} more labels")
+        options.notes.print(f"and {len(sizes) - _CLASSES_SHOWN} more labels")
     if few := [name for name, size in sizes if size < FEW_LABELS]:
-        notes.print(
+        options.notes.print(
             f"few labels, so expect mistakes: {shown_labels(few)} have fewer than {FEW_LABELS} nodes", markup=False
         )
     if left_out := classifier.record["left_out"]:
-        notes.print(f"left out and never predicted: {shown_labels(left_out)} have a single node")
+        options.notes.print(f"left out and never predicted: {shown_labels(left_out)} have a single node")

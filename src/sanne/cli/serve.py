@@ -7,16 +7,7 @@ from typing import Annotated
 
 import typer
 
-from sanne.cli.options import (
-    CurrentGraph,
-    Json,
-    KnownText,
-    ModelFolder,
-    NodeTable,
-    notes,
-    parse_settings,
-    print_json,
-)
+from sanne.cli import options
 from sanne.errors import InputError, MissingExtraError
 from sanne.serve.limits import ServeLimits
 
@@ -30,10 +21,10 @@ Limits = Annotated[
 
 def serve(
     context: typer.Context,
-    model: ModelFolder,
-    graph: CurrentGraph = None,
-    node_table: NodeTable = None,
-    text: KnownText = None,
+    model: options.ModelFolder,
+    graph: options.CurrentGraph = None,
+    node_table: options.NodeTable = None,
+    text: options.KnownText = None,
     store: Annotated[Path | None, typer.Option(help="Folder for added nodes. Default: MODEL.store.")] = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0: choose a free port and print it.", min=0, max=65535)] = 8080,
@@ -44,7 +35,7 @@ def serve(
         ),
     ] = None,
     limits: Limits = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Serve vectors of new nodes over HTTP, and store added nodes. SANNE_TOKEN sets a bearer token."""
     try:
@@ -58,12 +49,14 @@ def serve(
     from sanne.serve.engine.engine import Engine
     from sanne.source import ModelSource
 
-    config = ServeLimits.of(parse_settings(limits) or {})
+    config = ServeLimits.of(options.parse_settings(limits) or {})
     token = _token()
     listener = bind(host, port)
     context.call_on_close(listener.close)
     if token is None and not is_loopback(listener):
-        notes.print(f"warning: anyone who can reach {host} can read and change this graph: set {TOKEN}", style="yellow")
+        options.notes.print(
+            f"warning: anyone who can reach {host} can read and change this graph: set {TOKEN}", style="yellow"
+        )
     artifact = Artifact.read(model)
     origin = ModelSource.of_model(artifact, graph, node_table, text)
     now = origin.load()
@@ -78,10 +71,10 @@ def serve(
 
     def announce() -> None:
         if as_json:
-            print_json({"url": url_of(listener), "store": str(folder), "pid": os.getpid()})
+            options.print_json({"url": url_of(listener), "store": str(folder), "pid": os.getpid()})
             sys.stdout.flush()
         else:
-            notes.print(f"serving {model} at {url_of(listener)}; added nodes are stored in {folder}")
+            options.notes.print(f"serving {model} at {url_of(listener)}; added nodes are stored in {folder}")
 
     try:
         run_app(app, listener, config, announce)
