@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.model.artifact import Artifact
-from sanne.model.model import Reading
+from sanne.model.model import Around, Reading
 from sanne.seeds import derived_seed
-from sanne.walks.diffusion import Diffusion, Surroundings
+from sanne.walks.diffusion import Diffusion
 from sanne.walks.sample import WalkSampler
 
 _DIFFUSIONS: WeakKeyDictionary[Graph, dict[str, Diffusion]] = WeakKeyDictionary()  # of graphs in use, by direction
@@ -50,8 +50,10 @@ class GraphReader:
         contributions = model.read(AskedNodes(self, nodes), explain).contributions if explain else []
         return Reading(vectors, model.uncertainty(vectors), contributions)
 
-    def rows(self, nodes: IntArray) -> FloatArray:
-        return self.artifact.rows(self.graph, nodes) if self._rows is None else self._rows[nodes]
+    def rows(self, nodes: IntArray, columns: int | None = None) -> FloatArray:
+        if self._rows is None:
+            return self.artifact.rows(self.graph, nodes, columns)
+        return self._rows[:, :columns][nodes]
 
     @property
     def sampler(self) -> WalkSampler:
@@ -90,6 +92,7 @@ class AskedNodes:
         visited, where = np.unique(walks, return_inverse=True)
         return self._reader.rows(visited.astype(np.int64))[where.reshape(walks.shape)]
 
-    def around(self, place: int, restarts: tuple[float, ...], steps: int) -> tuple[Surroundings, FloatArray]:
-        found = self._reader.diffusion.around(int(self._nodes[place]), restarts, steps)
-        return found, self._reader.rows(found.nodes)
+    def around(self, place: int, restarts: tuple[float, ...], steps: int, columns: int) -> Around:
+        node = self._nodes[place : place + 1]
+        found = self._reader.diffusion.around(int(node[0]), restarts, steps)
+        return found, self._reader.rows(found.nodes, columns), self._reader.rows(node)[0]

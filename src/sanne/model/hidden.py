@@ -75,6 +75,8 @@ class Layout:
         self.restarts = dict.fromkeys(self.halves, every)  # that each view is seen at
         self.restarts |= {view: [self.itself] for view in self.fine}
         self.restarts |= {view: [restarts.index(r) for r in config.objective.link_restarts] for view in self.links}
+        far = [view for view, at in self.restarts.items() if view < len(views.widths) and at != [self.itself]]
+        self.far = self.columns[max(far, default=0)].stop  # the first columns, which are seen from elsewhere
         words = views.widths[0]
         self.width = 0 if self.linear else 2 * words
         self.seen: list[Token] = []
@@ -153,10 +155,11 @@ class HiddenModel(Model):
         restarts, steps = self.config.restarts, self.config.restart_steps
         background = self.background
         found = []
-        seen = np.empty((len(restarts) + 1, asked.count, len(background)), np.float32)
+        far = self.layout.far
+        seen = np.zeros((len(restarts) + 1, asked.count, len(background)), np.float32)
         for i in range(asked.count):
-            surroundings, rows = asked.around(i, restarts, steps)
-            seen[:, i, :-1] = surroundings.mean(rows, background[:-1])
+            surroundings, rows, seen[self.layout.itself, i, :-1] = asked.around(i, restarts, steps, far)
+            seen[:, i, :far] = surroundings.mean(rows, background[:far])
             seen[:, i, -1] = surroundings.mean(np.ones((len(rows), 1), np.float32), background[-1:])[:, 0]
             found.append(surroundings)
         degrees = np.array([surroundings.degree for surroundings in found])
@@ -203,8 +206,8 @@ class HiddenModel(Model):
         return vectors
 
     def pull(self, asked: Asked) -> Pull:
-        around, rows = asked.around(0, self.config.restarts, self.config.restart_steps)
         background, layout, matrix = self.background, self.layout, self.matrix
+        around, rows, _ = asked.around(0, self.config.restarts, self.config.restart_steps, len(background) - 1)
         seen = around.mean(np.column_stack([rows, np.ones(len(rows), np.float32)]), background)[:, None]
         tokens = list(self._tokens(seen, np.array([around.degree])))
         vector = self.offset + sum(row[0] @ matrix[place] for place, row, _ in tokens)

@@ -17,6 +17,9 @@ from sanne.walks.diffusion import Diffusion, Surroundings
 Contribution = tuple[IntArray, npt.NDArray[np.float64]]  # nodes that a vector drew on and their shares, largest first
 
 
+Around = tuple[Surroundings, FloatArray, FloatArray]
+
+
 class Asked(Protocol):
     """Nodes to be read, in a graph that may be changing; nodes are known by their numbers in it."""
 
@@ -28,8 +31,10 @@ class Asked(Protocol):
     def along(self, walks: IntArray) -> FloatArray:
         """Features along these walks, (walks, walk_length, width)."""
 
-    def around(self, place: int, restarts: tuple[float, ...], steps: int) -> tuple[Surroundings, FloatArray]:
-        """Where endless many walks of one of the nodes asked for go, and the features of what they visit."""
+    def around(self, place: int, restarts: tuple[float, ...], steps: int, columns: int) -> Around:
+        """Where endless many walks of one of the nodes asked for go, the first columns of the features of what they
+        visit, and all features of the node itself.
+        """
 
 
 @dataclass(frozen=True, eq=False)

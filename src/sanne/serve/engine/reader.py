@@ -9,9 +9,8 @@ from typing import Self
 import numpy as np
 
 from sanne.graph.graph import FloatArray, IntArray
-from sanne.model.model import Model, Reading
+from sanne.model.model import Around, Model, Reading
 from sanne.serve.engine.state import Group, LiveState
-from sanne.walks.diffusion import Surroundings
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,10 +70,11 @@ class _LiveNodes:
             row += rows
         return np.concatenate(parts)
 
-    def around(self, place: int, restarts: tuple[float, ...], steps: int) -> tuple[Surroundings, FloatArray]:
+    def around(self, place: int, restarts: tuple[float, ...], steps: int, columns: int) -> Around:
         self._see(self._requests[place].group)
-        found = self._state.graph.around(self._requests[place].number, restarts, steps)
-        return found, self._state.features.of(found.nodes)
+        number, features = self._requests[place].number, self._state.features
+        found = self._state.graph.around(number, restarts, steps)
+        return found, features.of(found.nodes, columns), features.get(number)
 
     def _see(self, group: Group | None) -> None:
         """Have the nodes of this group in the graph, and no others."""

@@ -13,6 +13,7 @@ import uvicorn
 from fastapi import FastAPI
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from sanne.device import one_blas_thread
 from sanne.errors import InputError
 from sanne.serve.http.app import Api
 from sanne.serve.limits import ServeLimits
@@ -90,7 +91,7 @@ def run_app(app: FastAPI, listener: socket.socket, config: ServeLimits, on_start
         timeout_graceful_shutdown=config.shutdown_seconds,  # type: ignore[arg-type]
     )
     server = _Server(settings, app.state.api, on_start)
-    with _ignored_signals():
+    with _ignored_signals(), one_blas_thread():  # for products as small as those of requests, more would only wait
         server.run([listener])
 
 

@@ -132,19 +132,19 @@ class LiveFeatures:
         """The vector of a node."""
         return self.of(np.array([node]))[0]
 
-    def of(self, nodes: IntArray) -> npt.NDArray[np.float32]:
-        """The vectors of nodes, with a last axis of `width`."""
+    def of(self, nodes: IntArray, columns: int | None = None) -> npt.NDArray[np.float32]:
+        """The vectors of nodes, with a last axis of `width`, or the first columns of them."""
         slots = self._slots.rows[nodes]
         own = slots >= 0
-        result = self._base_rows(np.where(own, 0, nodes))
-        result[own] = self._own.rows[slots[own]]
+        result = self._base_rows(np.where(own, 0, nodes), columns)
+        result[own] = self._own.rows[slots[own], :columns]
         return result
 
-    def _base_rows(self, nodes: IntArray) -> FloatArray:
+    def _base_rows(self, nodes: IntArray, columns: int | None) -> FloatArray:
         if self._base is not None:
-            return self._base[nodes]
+            return self._base[:, :columns][nodes]
         visited, where = np.unique(nodes, return_inverse=True)
-        rows: FloatArray = self._map.transform(self._graph, visited)[where.reshape(nodes.shape)]
+        rows: FloatArray = self._map.transform(self._graph, visited)[:, :columns][where.reshape(nodes.shape)]
         return rows
 
 
