@@ -282,30 +282,6 @@ def _spread(
 
 
 @kernel
-def count_visit(node: int, mass: float, step_weights: Any, slots: Any, nodes: Any, shares: Any, count: int) -> int:
-    """Add the mass of walks at a node in one step to its shares; returns how many nodes were visited so far."""
-    slot = slots[node]
-    if slot == 0:
-        nodes[count] = node
-        count += 1
-        slot = count
-        slots[node] = slot
-    for r in range(step_weights.size):
-        shares[slot - 1, r] += step_weights[r] * mass
-    return count
-
-
-@kernel
-def arrive(node: int, mass: float, masses: Any, queue: Any, length: int) -> int:
-    """Add mass to a node for the next step; returns how many nodes have any."""
-    if masses[node] == 0.0:
-        queue[length] = node
-        length += 1
-    masses[node] += mass
-    return length
-
-
-@kernel
 def _around(
     indptr: Any,
     indices: Any,
