@@ -9,7 +9,7 @@ are spread over the graph, step by step (`Diffusion.spread`); for a few nodes th
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,8 +19,11 @@ import scipy.sparse as sp
 from sanne.graph.graph import Adjacency, FloatArray, IntArray
 from sanne.graph.sparse import AHEAD, LINE, ask_for, in_parts, row_blocks
 from sanne.seeds import kernel
+from sanne.walks.kernels import Arcs
+from sanne.walks.sample import arcs_of, overlay_of
 
 Work = dict[str, npt.NDArray[np.float32]]
+Spare = dict[tuple[Any, ...], list["Walked"]]
 
 TOLERANCE = 1e-4  # walks of a few nodes are not followed to where less than this share of them goes
 _LARGE = 10_000  # nodes
@@ -83,7 +86,7 @@ class Diffusion:
     """The walks of a graph, or of a part of one; `degrees` are sums of weights, with one for staying."""
 
     def __init__(self, adjacency: Adjacency, halo: Halo | None = None) -> None:
-        self._halo = halo
+        self._halo, self._adjacency = halo, adjacency
         self._indptr, self._indices = adjacency.indptr, adjacency.indices
         weights = adjacency.weights
         self._weights = np.empty(0, np.float32) if weights is None else weights
@@ -96,7 +99,7 @@ class Diffusion:
         self.degrees: npt.NDArray[np.float64] = sums + 1
         self._roots = (self.degrees**0.5).astype(np.float32)
         self._shares = (1 / self.degrees).astype(np.float32)
-        self._spare: dict[tuple[Any, ...], list[Walked]] = {}  # work arrays that nobody is using
+        self._spare: Spare = {}
 
     @property
     def num_nodes(self) -> int:
@@ -165,16 +168,11 @@ class Diffusion:
     def around(self, node: int, restarts: Sequence[float], steps: int, tolerance: float | None = None) -> Surroundings:
         """Where the walks of one node go."""
         tolerance = tolerance_for(self.num_nodes) if tolerance is None else tolerance
-        key = (tuple(restarts), steps, tolerance)
-        try:
-            walked = self._spare[key].pop()
-        except (KeyError, IndexError):
-            walked = Walked(self.num_nodes, restarts, steps, tolerance)
-        arcs = (self._indptr, self._indices, self._weights, self.degrees)
-        count = _around(*arcs, node, np.float64(tolerance), walked.later, *walked.arrays)
-        found = walked.surroundings(count, self.degrees[walked.nodes[:count]], float(self.degrees[node]))
-        self._spare.setdefault(key, []).append(walked)
-        return found
+        return follow_walks(self._arcs, overlay_of(), node, restarts, steps, tolerance, self._spare)
+
+    @cached_property
+    def _arcs(self) -> Arcs:
+        return arcs_of(self._adjacency)
 
 
 def _room(work: Work, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
@@ -185,34 +183,49 @@ def _room(work: Work, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.float
     return work[name][:size].reshape(shape)
 
 
+def follow_walks(
+    arcs: Any, overlay: Any, start: int, restarts: Sequence[float], steps: int, tolerance: float, spare: Spare
+) -> Surroundings:
+    """Where the walks of one node go; `spare` keeps work arrays that nobody is using for the next call."""
+    size, kept = max(len(arcs.indptr) - 1, len(overlay.slots)), spare.setdefault((tuple(restarts), steps), [])
+    try:
+        walked = kept.pop()
+    except IndexError:
+        walked = Walked(size, restarts, steps)
+    if walked.size < size:
+        walked = Walked(size + size // 8, restarts, steps)
+    count = _follow(arcs, overlay, start, np.float64(tolerance), walked.later, *walked.arrays)
+    found = walked.surroundings(count, tolerance)
+    kept.append(walked)
+    return found
+
+
 class Walked:
     """Arrays that a kernel fills when it follows the walks of one node; `surroundings` leaves them as they were.
 
-    Visited nodes have places in the order in which walks come to them: `nodes` by place, and `slots` the place of each
-    node of the graph, plus one. Pages that are not touched cost nothing.
+    Visited nodes have places in the order in which walks come to them: `nodes` and `degrees` by place, and `slots` the
+    place of each node of the graph, plus one. Pages that are not touched cost nothing.
     """
 
-    def __init__(self, num_nodes: int, restarts: Sequence[float], steps: int, tolerance: float) -> None:
-        self._tolerance = tolerance
-        self._weights = and_next_step(step_weights(restarts, steps))
-        later = np.cumsum(self._weights[:0:-1].astype(np.float64), axis=0)[::-1]
+    def __init__(self, size: int, restarts: Sequence[float], steps: int) -> None:
+        self.size = size
+        weights = and_next_step(step_weights(restarts, steps))
+        later = np.cumsum(weights[:0:-1].astype(np.float64), axis=0)[::-1]
         self.later = np.append(later, np.zeros((1, later.shape[1])), axis=0)  # what all steps after each one count
-        self._shares = np.zeros((num_nodes, len(restarts) + 1))
+        self._shares = np.zeros((size, len(restarts) + 1))
         self._lost = np.zeros(steps + 1)  # by the step that it was not followed from
-        self.nodes = np.zeros(num_nodes, np.int64)
-        mass, self._slots = np.zeros((2, num_nodes)), np.zeros(num_nodes, np.int32)
-        queues = np.zeros((2, num_nodes), np.int32)
-        self.arrays = (self._weights, mass, self._slots, queues, self.nodes, self._shares, self._lost)
+        self._nodes, self._degrees, self._slots = np.zeros(size, np.int64), np.zeros(size), np.zeros(size, np.int32)
+        mass, queues = np.zeros((2, size)), np.zeros((2, size), np.int32)
+        self.arrays = (weights, mass, self._slots, queues, self._nodes, self._shares, self._lost, self._degrees)
 
-    def surroundings(self, count: int, degrees: npt.NDArray[np.float64], degree: float) -> Surroundings:
-        """What the kernel found: `count` nodes, of these degrees, from a node of that degree."""
-        elsewhere = self._lost @ self.later
+    def surroundings(self, count: int, tolerance: float) -> Surroundings:
+        """What the kernel found: `count` nodes, of which the first is where the walks start."""
+        elsewhere, degree = self._lost @ self.later, float(self._degrees[0])
         scaled = np.empty((count, self._shares.shape[1]), np.float32)
-        kept = _settle(
-            count, degrees, degree, self._tolerance, self._slots, self.nodes, self._shares, scaled, elsewhere
-        )
+        places = (self._slots, self._nodes, self._shares)
+        kept = _settle(count, self._degrees, degree, tolerance, *places, scaled, elsewhere)
         self._lost[:] = 0
-        return Surroundings(self.nodes[:kept].copy(), scaled[:kept], elsewhere.astype(np.float32), degree)
+        return Surroundings(self._nodes[:kept].copy(), scaled[:kept], elsewhere.astype(np.float32), degree)
 
 
 @kernel
@@ -282,11 +295,9 @@ def _spread(
 
 
 @kernel
-def _around(
-    indptr: Any,
-    indices: Any,
-    weights: Any,
-    degrees: Any,
+def _follow(
+    arcs: Any,
+    overlay: Any,
     start: int,
     tolerance: float,
     later: Any,
@@ -297,8 +308,11 @@ def _around(
     nodes: Any,
     shares: Any,
     lost: Any,
+    degrees: Any,
 ) -> int:
-    """Follow the walks of one node; returns how many nodes they visit. Mass and queues go by places."""
+    """Follow the walks of one node; returns how many nodes they visit. Mass, queues and degrees go by places."""
+    indptr, indices, weights, totals, _ = arcs  # once: reading a tuple's arrays costs more than a step
+    rows, lows, highs, _, own_indices, own_weights, sums = overlay
     nodes[0], slots[start], queues[0, 0], mass[0, 0] = start, 1, 0, 1.0
     count, length = 1, 1
     for step in range(len(step_weights)):
@@ -311,20 +325,30 @@ def _around(
             now[place] = 0.0
             for r in range(counted.size):
                 shares[place, r] += counted[r] * here
-            low, high = indptr[node], indptr[node + 1]
+            low, high, total, copied = 0, 0, 0.0, rows.size > 0 and rows[node] >= 0
+            if copied:
+                low, high = lows[rows[node]], highs[rows[node]]
+                total = sums[high - 1] if high > low else 0.0
+            elif node < len(indptr) - 1:
+                low, high = indptr[node], indptr[node + 1]
+                total = totals[node] if weights.size > 0 else float(high - low)
+            degrees[place] = total + 1.0
             if last or here < tolerance * max(1.0, EDGE * (high - low)):
                 lost[step] += (1 - STAY) * here
                 for r in range(counted.size):
                     shares[place, r] += STAY * later[step, r] * here
                 continue
-            share = here / degrees[node]
+            share = here / degrees[place]
             if then[place] == 0.0:  # the same for every neighbour; a function for it takes several times as long
                 next_queue[ahead] = place
                 ahead += 1
             then[place] += share
             for position in range(low, high):
-                end = indices[position]
-                moved = share * weights[position] if weights.size > 0 else share
+                moved, end = share, own_indices[position] if copied else indices[position]
+                if copied:
+                    moved = share * own_weights[position]
+                elif weights.size > 0:
+                    moved = share * weights[position]
                 if slots[end] == 0:
                     nodes[count] = end
                     count += 1

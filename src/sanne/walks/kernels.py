@@ -28,6 +28,18 @@ class Arcs(NamedTuple):
     marks: Any  # per SPAN positions, the sum of the weights before it in its row
 
 
+class Overlay(NamedTuple):
+    """Rows in place of some of the arcs' own, as a graph that changes has them."""
+
+    slots: Any  # per node, the number of its row here; -1, or nothing at all: as in the arcs
+    lows: Any  # per row, where it begins ...
+    highs: Any  # ... and ends in the arrays below
+    plain: Any  # per row, whether all arcs weigh one (and the base has no weights)
+    indices: Any
+    weights: Any
+    sums: Any  # running sums of the weights within a row
+
+
 @kernel
 def weight_sums(indptr: Any, weights: Any) -> Any:
     """The totals and marks of `Arcs`: 8 bytes a node and half a byte an arc, in double precision."""

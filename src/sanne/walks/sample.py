@@ -51,6 +51,12 @@ def arcs_of(adjacency: Adjacency) -> kernels.Arcs:
     return kernels.Arcs(*(read_only(array) for array in (adjacency.indptr, adjacency.indices, weights, *sums)))
 
 
+def overlay_of(*arrays: npt.NDArray[Any]) -> kernels.Overlay:
+    """An overlay of such arrays; without any, one that changes nothing."""
+    kinds = (np.int32, np.int64, np.int64, np.bool_, np.int32, np.float32, np.float64)
+    return kernels.Overlay(*(read_only(array) for array in arrays or (np.empty(0, kind) for kind in kinds)))
+
+
 def read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """A view that kernels take for the same type as one of a mapped file."""
     view = np.asarray(array).view()

@@ -1,17 +1,18 @@
 """A graph that changes while it is walked on: a mapped base and an overlay; a change rebuilds nothing."""
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sanne.config import WalkConfig
 from sanne.graph.graph import FloatArray, Graph, IntArray
-from sanne.serve.live.kernels import around, first_order
+from sanne.seeds import kernel, mix, step, walk_stream
 from sanne.serve.live.rows import Growing, LiveRows
-from sanne.walks.diffusion import EDGE, Surroundings, Walked, tolerance_for
+from sanne.walks.diffusion import Spare, Surroundings, follow_walks, tolerance_for
+from sanne.walks.kernels import NONE, fraction, pick_uniform, pick_weighted
 
 Links = Mapping[tuple[int, int], float]  # (from, to) -> weight
 
@@ -35,6 +36,7 @@ class LiveGraph:
         if graph.directed:
             other = graph.adjacency("against" if walks.direction == "along" else "along")
             self._other = LiveRows(other, for_walks=False)
+        self._spare: Spare = {}
         self._alive = Growing(np.ones(graph.num_nodes, np.bool_))
 
     @property
@@ -145,19 +147,47 @@ class LiveGraph:
 
     def around(self, start: int, restarts: Sequence[float], steps: int) -> Surroundings:
         """Where the walks of a node go."""
-        overlay = self._walked.overlay()
-        most, tolerance = len(overlay.slots), tolerance_for(self.num_slots)
-        walked = Walked(most, restarts, steps, tolerance)
-        weights, _, slots, queues, nodes, shares, lost = walked.arrays
-        # Mass above the tolerance reaches at most so many places in a step; pages that are not touched cost nothing.
-        room = min(most, 1 + math.ceil(steps * (1 + 1 / EDGE) / tolerance))
-        powers, degrees = np.zeros((len(weights), room)), np.zeros(room)
-        found = slots, queues, nodes, lost, walked.later, shares, powers, degrees
-        count = around(self._walked.base_arcs, overlay, start, tolerance, *found)
-        shares[:count] += powers[:, :count].T @ weights
-        return walked.surroundings(count, degrees[:count], float(degrees[0]))
+        arcs, tolerance = (self._walked.base_arcs, self._walked.overlay()), tolerance_for(self.num_slots)
+        return follow_walks(*arcs, start, restarts, steps, tolerance, self._spare)
 
     @property
     def _out(self) -> LiveRows:
         """The rows of arcs along."""
         return self._walked if self._other is None or self._config.direction == "along" else self._other
+
+
+@kernel
+def _next(base: Any, overlay: Any, node: Any, bits: np.uint64) -> Any:
+    """A neighbour of a node, in proportion to the weights; the node itself where there is none."""
+    slot = overlay.slots[node]
+    if slot >= 0:
+        low, high = overlay.lows[slot], overlay.highs[slot]
+        if low == high:
+            return node
+        if overlay.plain[slot]:
+            place = np.int64(((bits >> np.uint64(32)) * np.uint64(high - low)) >> np.uint64(32))
+        else:
+            point = fraction(bits) * overlay.sums[high - 1]
+            place = min(np.searchsorted(overlay.sums[low:high], point, side="right"), high - low - 1)
+        return np.int64(overlay.indices[low + place])
+    if node >= len(base.indptr) - 1:
+        return node
+    start = np.uint64(node)
+    if len(base.weights) > 0:
+        found = pick_weighted(base.indptr, base.weights, base.totals, base.marks, start, bits)
+    else:
+        found = pick_uniform(base.indptr, start, bits)
+    return node if found == NONE else np.int64(base.indices[found])
+
+
+@kernel
+def first_order(base: Any, overlay: Any, starts: Any, keys: Any, numbers: Any, seed: Any, walks: Any) -> None:
+    """Fill `walks` (count, walk_length); walk i is drawn from the stream (seed, 0, keys[i], numbers[i])."""
+    for i in range(len(starts)):
+        node = np.int64(starts[i])
+        state = walk_stream(np.uint64(seed), np.uint64(0), keys[i], np.uint64(numbers[i]))
+        walks[i, 0] = node
+        for position in range(1, walks.shape[1]):
+            state = step(state)
+            node = _next(base, overlay, node, mix(state))
+            walks[i, position] = node

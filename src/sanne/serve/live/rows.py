@@ -7,14 +7,15 @@ so that an addition costs the same whatever the size of the graph.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from sanne.graph.graph import Adjacency, FloatArray
 from sanne.seeds import kernel
-from sanne.walks.sample import arcs_of, read_only
+from sanne.walks.kernels import Overlay
+from sanne.walks.sample import arcs_of, overlay_of
 
 _ROOM = 4  # spare arcs in a copied row
 _SMALLEST = 64  # rows of a growing array
@@ -47,18 +48,6 @@ class Growing:
         self._array[first:needed] = value
         self.count = needed
         return first
-
-
-class Overlay(NamedTuple):
-    """The copied rows, as kernels see them."""
-
-    slots: Any  # per node, the number of its copied row; -1: as in the base
-    lows: Any  # per row, where it begins ...
-    highs: Any  # ... and ends in the arrays below
-    plain: Any  # per row, whether all arcs weigh one (and the base has no weights)
-    indices: Any
-    weights: Any
-    sums: Any  # running sums of the weights within a row
 
 
 class LiveRows:
@@ -140,7 +129,7 @@ class LiveRows:
     def overlay(self) -> Overlay:
         """The copied rows as arrays, valid until the next change."""
         arrays = (self._slots, self._lows, self._highs, self._plain, self._indices, self._weights, self._sums)
-        return Overlay(*(read_only(array.rows) for array in arrays))
+        return overlay_of(*(array.rows for array in arrays))
 
     def _copy(self, node: int, indices: npt.NDArray[np.int32], weights: FloatArray, room: int) -> int:
         """Give a node a row of its own, with spare room, and return its slot; what it had before is left behind."""
