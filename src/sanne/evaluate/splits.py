@@ -58,29 +58,16 @@ def seeded_splits(
         raise InputError(f"{len(classes)} classes among the labels: a split needs two or more")
     if sizes.min() < 2:
         raise InputError(f"class {classes[sizes.argmin()]} has a single node: every class needs two or more")
-    rows = [_draw(labels, classes, seed, split, per_class, validation, test) for split in range(count)]
-    train, val, held = (np.stack(part) for part in zip(*rows, strict=True))
-    return Splits(train, val, held)
-
-
-def _draw(
-    labels: npt.NDArray[np.integer],
-    classes: npt.NDArray[np.integer],
-    seed: int,
-    split: int,
-    per_class: float,
-    validation: int,
-    test: int,
-) -> tuple[IntArray, IntArray, IntArray]:
-    order = numpy_stream(seed, "split", split).permutation(len(labels))
-    chosen = []
-    for label in classes:
-        members = order[labels[order] == label]
-        share = max(1, round(per_class * len(members)))
-        chosen.append(members[: share if per_class < 1 else min(int(per_class), len(members) // 2)])
-    train = np.concatenate(chosen)
-    rest = order[(labels[order] >= 0) & ~np.isin(order, train)]
-    if len(rest) < validation + test:
-        validation = len(rest) * validation // (validation + test)
-        test = len(rest) - validation
-    return train, rest[:validation], rest[validation : validation + test]
+    takes = [max(1, round(per_class * size)) if per_class < 1 else min(int(per_class), size // 2) for size in sizes]
+    left = int(sizes.sum()) - sum(takes)
+    if left < validation + test:
+        validation = left * validation // (validation + test)
+        test = left - validation
+    rows = []
+    for split in range(count):
+        order = numpy_stream(seed, "split", split).permutation(len(labels))
+        members = [order[labels[order] == label][:most] for label, most in zip(classes, takes, strict=True)]
+        train = np.concatenate(members)
+        rest = order[(labels[order] >= 0) & ~np.isin(order, train)]
+        rows.append((train, rest[:validation], rest[validation : validation + test]))
+    return Splits(*(np.stack(part) for part in zip(*rows, strict=True)))
