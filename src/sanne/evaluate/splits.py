@@ -70,4 +70,5 @@ def seeded_splits(
         train = np.concatenate(members)
         rest = order[(labels[order] >= 0) & ~np.isin(order, train)]
         rows.append((train, rest[:validation], rest[validation : validation + test]))
-    return Splits(*(np.stack(part) for part in zip(*rows, strict=True)))
+    train, val, held = (np.stack(part) for part in zip(*rows, strict=True))
+    return Splits(train, val, held)
