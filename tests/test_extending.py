@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
+import sanne.paper.walk_model  # noqa: F401 (registers the objectives of the package)
 from planted import TINY, planted_graph
 from sanne.config import Config, FeatureConfig
 from sanne.errors import InputError, ModelFolderError
@@ -93,7 +94,7 @@ def test_a_text_encoder_from_outside_is_fitted_saved_and_loaded(tmp_path: Path, 
     graph = text_graph()
     settings = SETTINGS | {"features": "letters", "objective": objective, "present_vectors": "walks"}
     model = SANNE(settings=settings, progress=False).fit(graph)
-    assert (model.artifact_.feature_map.base_name, model.artifact_.feature_map.reads_text) == ("letters", True)
+    assert (model.artifact_.feature_map.base_name, model.artifact_.feature_map.reads) == ("letters", "text")
     model.save(tmp_path / "m")
     loaded = SANNE.load(tmp_path / "m")
     np.testing.assert_allclose(loaded.transform(graph), model.embedding_, atol=1e-5)

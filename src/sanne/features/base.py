@@ -13,8 +13,8 @@ Reads = Literal["text", "counts", "numbers", "nothing"]
 class FeatureMap(ABC):
     """A fitted map from a graph's nodes to vectors; new nodes go through the same map.
 
-    A map declares what it reads of a node besides its links. The server and the command line look at `reads` and
-    `reads_text`, never at the name or at what is inside.
+    A map declares what it reads of a node besides its links. The server and the command line look at `reads`,
+    never at the name or at what is inside.
     """
 
     name: str  # a value of the setting `features`, and what the model folder calls it
@@ -41,11 +41,6 @@ class FeatureMap(ABC):
     def transform_links(self, graph: Graph, nodes: IntArray) -> FloatArray:
         """The numbers of `link_columns` for some nodes, from their links alone."""
         raise NotImplementedError
-
-    @property
-    def reads_text(self) -> bool:
-        """Whether a node must have a text, rather than word counts, numbers or nothing."""
-        return self.reads == "text"
 
     def rows_stay_on_disk(self, graph: Graph) -> bool:
         """Whether a graph's rows are mapped from a file and cheap to transform, so that they are never held at once."""

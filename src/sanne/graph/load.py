@@ -91,25 +91,12 @@ def load_graph(
 
     >>> load_graph("edges.csv", node_table="nodes.parquet", text="abstract")
     """
+    options = {name: value for name, value in locals().items() if name != "source"}
     known = dataset_names()
     if isinstance(source, Path) or (isinstance(source, str) and source not in known):
         source = _path(str(source), known)
         if source.is_dir():
-            source, node_table = _tables_in(source, node_table)
-    options = {
-        "node_table": node_table,
-        "text": text,
-        "features": features,
-        "label": label,
-        "directed": directed,
-        "weight": weight,
-        "src": src,
-        "dst": dst,
-        "id": id,
-        "kind": kind,
-        "kind_weights": kind_weights,
-        "unknown": unknown,
-    }
+            source, options["node_table"] = _tables_in(source, node_table)
     for reader in READERS:
         if reader.accepts(source):
             return _read(reader, source, options)

@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from sanne.serve.http.errors import Refusal, busy, closing
@@ -38,6 +38,7 @@ class _Job:
 Report = Callable[[str, int, int, float, float], None]
 
 
+@dataclass(eq=False)
 class Worker:
     """A thread, and a queue that belongs to the event loop.
 
@@ -46,30 +47,22 @@ class Worker:
     work.
     """
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        max_queue: int,
-        max_batch: int,
-        max_seconds: float,
-        report: Report = lambda *batch: None,
-        idle: Callable[[], None] = lambda: None,
-        idle_seconds: float = 2.0,
-        clock: Callable[[], float] = time.perf_counter,
-    ) -> None:
-        self._max_queue = max_queue
-        self._max_batch = max_batch
-        self._max_seconds = max_seconds
-        self._report = report
-        self._idle = idle
-        self._idle_seconds = idle_seconds
-        self._clock = clock
+    name: str
+    _: KW_ONLY
+    max_queue: int
+    max_batch: int
+    max_seconds: float
+    report: Report = lambda *batch: None
+    idle: Callable[[], None] = lambda: None
+    idle_seconds: float = 2.0
+    clock: Callable[[], float] = time.perf_counter
+
+    def __post_init__(self) -> None:
         self._jobs: deque[_Job] = deque()
         self._has_worked = False  # since `idle` was called
         self._closing = False
         self._changed = asyncio.Event()
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=self.name)
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -90,12 +83,12 @@ class Worker:
         """Why a request of `size` nodes would not be accepted now; None if it would."""
         if self._closing:
             return closing()
-        full = self._jobs and self.waiting + size > self._max_queue  # a larger one than the queue waits alone
+        full = self._jobs and self.waiting + size > self.max_queue  # a larger one than the queue waits alone
         return busy(_RETRY_SECONDS) if full else None
 
     async def run(self, kind: Kind, payload: Any, size: int = 1) -> Any:
         """The result of one request; raises Refusal if the queue is full, or the error that `kind` gave."""
-        job = _Job(kind, payload, max(1, size), asyncio.get_running_loop().create_future(), self._clock())
+        job = _Job(kind, payload, max(1, size), asyncio.get_running_loop().create_future(), self.clock())
         if (refusal := self.refusal(job.size)) is not None:
             raise refusal
         self._jobs.append(job)
@@ -125,25 +118,25 @@ class Worker:
         while not self._jobs and not self._closing:
             self._changed.clear()
             try:
-                async with asyncio.timeout(self._idle_seconds if self._has_worked else None):
+                async with asyncio.timeout(self.idle_seconds if self._has_worked else None):
                     await self._changed.wait()
             except TimeoutError:
                 self._has_worked = False
-                await asyncio.get_running_loop().run_in_executor(self._thread, self._idle)
+                await asyncio.get_running_loop().run_in_executor(self._thread, self.idle)
         return bool(self._jobs)
 
     async def _compute(self, batch: list[_Job]) -> None:
-        started, kind, nodes = self._clock(), batch[0].kind, sum(job.size for job in batch)
+        started, kind, nodes = self.clock(), batch[0].kind, sum(job.size for job in batch)
         results = await asyncio.get_running_loop().run_in_executor(self._thread, _results_of, batch)
-        seconds = self._clock() - started
+        seconds = self.clock() - started
         self._has_worked = True
         _settle(batch, results)
-        self._report(kind.name, len(batch), nodes, seconds, max(started - job.since for job in batch))
+        self.report(kind.name, len(batch), nodes, seconds, max(started - job.since for job in batch))
 
     def _take(self) -> list[_Job]:
         """The first waiting request and others of its kind."""
         batch = [self._jobs.popleft()]
-        kind, room = batch[0].kind, self._max_batch - batch[0].size
+        kind, room = batch[0].kind, self.max_batch - batch[0].size
         if kind.together:
             for job in list(self._jobs):
                 if job.kind is kind and job.size <= room:
@@ -154,7 +147,7 @@ class Worker:
 
     def _drop_late(self) -> None:
         """Refuse requests that have waited too long, unless the worker is closing."""
-        latest = self._clock() - self._max_seconds
+        latest = self.clock() - self.max_seconds
         late = [job for job in self._jobs if job.since < latest and not self._closing]
         for job in late:
             self._jobs.remove(job)

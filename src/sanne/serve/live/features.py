@@ -152,7 +152,7 @@ def reads_of(feature_map: FeatureMap, graph: Graph) -> Reads:
     """What a model reads of a node; an error if the graph has no such thing."""
     if feature_map.reads == "nothing":
         return Reads("links")
-    if feature_map.reads_text:
+    if feature_map.reads == "text":
         if graph.texts is None:
             raise InputError("the model reads node text, but this graph has none: name its column with --text")
         return Reads("text")
