@@ -1,7 +1,7 @@
 """The page at /, and what it asks for besides the engine's own routes: the map, new nodes on it, and a search."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,12 +11,13 @@ from pydantic import BaseModel, Field
 from sanne.draw.colours import NO_COLOUR
 from sanne.draw.page import FILES
 from sanne.draw.picture import COMMUNITY
+from sanne.draw.regions import Region
 from sanne.errors import FieldError
 from sanne.evaluate.splits import has_label
 from sanne.graph.graph import Graph
 from sanne.serve.engine.engine import Engine
 from sanne.serve.explorer.map import NodeMap
-from sanne.serve.explorer.search import NodeSearch
+from sanne.serve.explorer.search import Hit, NodeSearch
 from sanne.serve.http.app import Route, add_routes, json_response
 from sanne.serve.http.pages import add_page
 from sanne.serve.http.schemas import Number, Strict
@@ -27,62 +28,7 @@ _CACHED = {"cache-control": "private, max-age=31536000, immutable"}
 _NOT_CACHED = {"cache-control": "no-store"}
 PREDICTED, UNCERTAINTY = "predicted label", "uncertainty"
 _BINARY = "application/octet-stream"
-
-
-class MapColouring(BaseModel):
-    """One way to colour the points: by classes, the largest first, or by numbers from `low` to `high` in 64 steps."""
-
-    title: str
-    kind: Literal["class", "number"]
-    classes: list[str]
-    low: float
-    high: float
-    light: list[str] = Field(description="Colours of the first classes, or of the steps; other classes share a grey.")
-    dark: list[str]
-
-
-class MapRegion(BaseModel):
-    """A named part of the map; level 0 is the broadest."""
-
-    level: int
-    name: str
-    x: float
-    y: float
-    size: int
-
-
-class MapInfo(BaseModel):
-    """About the map. Points are at /v1/map/points, ids at /v1/map/ids, new nodes at /v1/map/arrivals."""
-
-    version: str = Field(description="Changes with the points and colours.")
-    kind: Literal["tsne", "pca"]
-    progress: float | None = Field(description="Of a better map that is being computed, 0 to 1; null if there is none.")
-    drawn: int = Field(description="Nodes on the map: all, or a random sample.")
-    total: int = Field(description="Nodes that the map represents.")
-    colourings: list[MapColouring] = Field(
-        description="What points can be coloured by; /v1/map/colours has the colours."
-    )
-    no_colour: int = Field(description="The number that stands for no colour.")
-    arrived: int = Field(description="Nodes added since the fit, including those deleted again.")
-    deleted: int = Field(description="Nodes deleted; /v1/map/deleted lists them.")
-    reads: Literal["text", "features", "links"] = Field(description="What the model reads of a node.")
-    feature_width: int | None = Field(description="Numbers in a row of features.")
-    predicts: bool = Field(description="Whether the model has a classifier.")
-
-
-class Arrival(BaseModel):
-    id: str | int
-    x: float
-    y: float
-    colours: list[int] = Field(description="One for each of the colourings.")
-
-
-class Arrivals(BaseModel):
-    """New nodes on the map, in the order in which they were added."""
-
-    version: str = Field(description="The map that the points are on.")
-    next: int = Field(description="The value of `after` that continues from here.")
-    nodes: list[Arrival]
+Answer = dict[str, Any]  # what the page reads is described in docs/page.md
 
 
 class PlacedNode(Strict):
@@ -95,24 +41,8 @@ class PlaceQuery(Strict):
     nodes: list[PlacedNode] = Field(min_length=1, max_length=16)
 
 
-class Place(BaseModel):
-    x: float
-    y: float
-    colours: list[int] = Field(description="One for each of the colourings.")
-
-
-class Places(BaseModel):
-    version: str
-    nodes: list[Place]
-
-
-class FoundNode(BaseModel):
-    id: str | int
-    snippet: str | None = Field(description="A part of its text.")
-
-
 class FoundNodes(BaseModel):
-    nodes: list[FoundNode]
+    nodes: list[Hit]
     complete: bool = Field(description="Whether all nodes were searched.")
 
 
@@ -164,14 +94,14 @@ class Explorer:
     def routes(self) -> list[Route]:
         """The endpoints that the page needs."""
         return [
-            Route("GET", "/v1/map", self.info, MapInfo),
+            Route("GET", "/v1/map", self.info, Answer),
             Route("GET", "/v1/map/ids", self.ids, list[str | int]),
             Route("GET", "/v1/map/points", self.points, {_BINARY: {}}),
             Route("GET", "/v1/map/colours", self.colours, {_BINARY: {}}),
-            Route("GET", "/v1/map/regions", self.regions, list[MapRegion]),
-            Route("GET", "/v1/map/arrivals", self.arrivals, Arrivals),
+            Route("GET", "/v1/map/regions", self.regions, list[Region]),
+            Route("GET", "/v1/map/arrivals", self.arrivals, Answer),
             Route("GET", "/v1/map/deleted", self.deleted, list[str | int]),
-            Route("POST", "/v1/map/place", self.place, Places),
+            Route("POST", "/v1/map/place", self.place, Answer),
             Route("GET", "/v1/search", self.find, FoundNodes),
         ]
 
