@@ -1,6 +1,5 @@
 """Maps are drawn in every format, without touching matplotlib's global state."""
 
-import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sanne.draw import image, plot
+from sanne.draw import image, plot, reduce
 from sanne.draw.colours import NO_LABEL, OTHER, PALETTE, PLAIN
 from sanne.draw.image import legend_entries
 from sanne.draw.picture import MapPicture
@@ -129,14 +128,27 @@ def test_names_of_regions_do_not_overlap_in_a_picture(monkeypatch: pytest.Monkey
     assert not [word for word in figures[1].axes[0].texts if word.get_text()]
 
 
-def test_auto_is_tsne_while_that_is_quick(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    assert drawn(monkeypatch, tmp_path, VECTORS, LABELS).subtitle.endswith("t-SNE")
-    monkeypatch.setattr(plot, "_TSNE_AT_MOST", 50)
-    with caplog.at_level(logging.INFO):
-        assert drawn(monkeypatch, tmp_path, VECTORS, LABELS).subtitle.endswith("PCA")
-    assert "takes long" in caplog.text
+def test_very_many_nodes_are_placed_among_a_sample_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = np.tile(np.arange(3), 200)
+    vectors = 4 * np.eye(8)[labels] + np.random.default_rng(1).normal(size=(600, 8))
+    monkeypatch.setattr(reduce, "FITTED_AT_MOST", 150)
+    points = map_points(vectors, "tsne")
+    near = np.linalg.norm(points[150:, None] - points[:150], axis=2).argmin(axis=1)
+    assert (labels[near] == labels[150:]).mean() > 0.9
+
+
+def test_nearest_rows_are_found_part_by_part_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = np.random.default_rng(0)
+    reference, rows = stream.normal(size=(3000, 3)), stream.normal(size=(400, 3))
+    exact, exact_distances = reduce.nearest(reference, rows, 5)
+    slow = np.linalg.norm(rows[:, None] - reference, axis=2)
+    np.testing.assert_array_equal(exact, slow.argsort(axis=1)[:, :5])
+    np.testing.assert_allclose(exact_distances, np.sort(slow, axis=1)[:, :5], atol=1e-4)
+    monkeypatch.setattr(reduce, "_MANY", 100)
+    monkeypatch.setattr(reduce, "_CELL", 50)
+    some, distances = reduce.nearest(reference, rows, 5)
+    assert np.mean([len(set(a) & set(b)) / 5 for a, b in zip(exact, some, strict=True)]) > 0.9
+    np.testing.assert_allclose(distances, np.take_along_axis(slow, some, 1), atol=1e-4)
 
 
 def test_odd_names_do_not_upset_the_legend(tmp_path: Path) -> None:

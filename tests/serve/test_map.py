@@ -9,7 +9,6 @@ import pytest
 
 from sanne.draw.reduce import between
 from sanne.serve.explorer import map as maps
-from sanne.serve.explorer.layout import drawn_rows
 from sanne.serve.explorer.map import NodeMap
 
 GROUPS, SIZE, DIM = 3, 30, 16
@@ -127,8 +126,9 @@ def test_regions_are_named_by_words_that_set_them_apart(tmp_path: Path) -> None:
 def test_of_many_nodes_a_sample_is_drawn_and_of_it_a_part_is_fitted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sanne.serve.explorer.layout.DRAWN_AT_MOST", 80)
+    monkeypatch.setattr(maps, "DRAWN_AT_MOST", 80)
     monkeypatch.setattr(maps, "FITTED_AT_MOST", 60)
+    monkeypatch.setattr("sanne.draw.reduce.FITTED_AT_MOST", 60)
     node_map = laid_out(tmp_path, planted(), COLUMNS)
     layout = node_map.layout
     assert len(layout.rows) == len(set(layout.rows)) == 80
@@ -138,11 +138,10 @@ def test_of_many_nodes_a_sample_is_drawn_and_of_it_a_part_is_fitted(
     assert (found == LABELS[layout.rows[60:]]).mean() > 0.9
 
 
-def test_the_sample_is_in_random_order() -> None:
-    rows = drawn_rows(1000, seed=0)
-    assert not np.array_equal(rows, np.sort(rows))
-    assert np.array_equal(rows, drawn_rows(1000, seed=0))
-    assert abs(rows[:100].mean() - 500) < 100
+def test_nodes_are_in_random_order(node_map: NodeMap, folder: Path) -> None:
+    rows = node_map.layout.rows
+    assert np.array_equal(rows, NodeMap(folder, planted(), COLUMNS).layout.rows)
+    assert {group: (LABELS[rows[:30]] == group).any() for group in range(GROUPS)} == dict.fromkeys(range(GROUPS), True)
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 12])

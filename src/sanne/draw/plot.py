@@ -12,7 +12,7 @@ from sanne.draw.colours import Colouring
 from sanne.draw.image import PICTURES, draw_picture, matplotlib_figure
 from sanne.draw.page import write_page
 from sanne.draw.picture import Contents, MapPicture
-from sanne.draw.reduce import FEWEST, PrincipalAxes, first_two, tsne_package, tsne_points
+from sanne.draw.reduce import FEWEST, FITTED_AT_MOST, PrincipalAxes, first_two, lay_out, tsne_package
 from sanne.errors import InputError, MissingExtraError
 from sanne.files.atomic import check_target, replaced_file
 from sanne.seeds import numpy_stream
@@ -23,7 +23,6 @@ Method = Literal["auto", "tsne", "pca"]
 Points = npt.NDArray[np.float64]  # (n, 2)
 
 ENDINGS = (*PICTURES, ".html")
-_TSNE_AT_MOST = 100_000  # points; above, it takes too long
 
 
 def check_picture(path: str | Path) -> Path:
@@ -62,7 +61,7 @@ def plot_map(
     >>> plot_map(model.embedding_, graph.labels, "map.png", texts=graph.texts, title="Cora")
     """
     target = check_picture(path)
-    rows = np.asarray(vectors, np.float64)
+    rows = np.asarray(vectors)
     if rows.ndim != 2 or len(rows) == 0 or not np.isfinite(rows).all():
         raise InputError(f"a map needs finite vectors, (nodes, dim), not an array of shape {rows.shape}")
     given = {"label": labels, **(columns or {})}
@@ -73,14 +72,13 @@ def plot_map(
     marks = np.zeros(len(rows), bool) if new is None else np.asarray(new, bool)
     order = numpy_stream(seed, "plot").permutation(len(rows))  # no class lies on top of the others
     order = np.concatenate([order[~marks[order]], order[marks[order]]])
-    rows = rows[order]
     chosen = _chosen_method(method, len(rows))
-    reduced = PrincipalAxes.of(rows)(rows)
+    reduced = PrincipalAxes(rows[order[:FITTED_AT_MOST]].astype(np.float64))(rows)[order]
     picked = {name: np.asarray(value, object if name == "label" else None)[order]
               for name, value in given.items() if value is not None}  # fmt: skip
     ids = (np.arange(len(rows)) if node_ids is None else np.asarray(node_ids, object))[order].tolist()
     spoken = None if texts is None else [texts[row] for row in order.tolist()]
-    points = np.asarray(_points(rows, reduced, chosen, seed), np.float64)
+    points = _points(reduced, chosen, seed)
     contents = Contents.of(reduced, picked, spoken, ids, seed)
     colourings = _first(contents.colourings, color)
     picture = MapPicture(
@@ -97,11 +95,11 @@ def plot_map(
 
 def map_points(vectors: Points, method: Literal["tsne", "pca"], seed: int = 0) -> Points:
     """Two coordinates for each vector's direction; the same for the same seed."""
-    return _points(vectors, PrincipalAxes.of(vectors)(vectors), method, seed)
+    return _points(PrincipalAxes(vectors)(vectors), method, seed)
 
 
-def _points(vectors: Points, reduced: Points, method: str, seed: int) -> Points:
-    return first_two(reduced) if method == "pca" else tsne_points(reduced, seed)
+def _points(reduced: Points, method: str, seed: int) -> Points:
+    return np.asarray(first_two(reduced) if method == "pca" else lay_out(reduced, seed), np.float64)
 
 
 def _first(colourings: list[Colouring], wanted: str | None) -> list[Colouring]:
@@ -120,9 +118,6 @@ def _chosen_method(method: str, count: int) -> Literal["tsne", "pca"]:
     if method not in ("auto", "tsne", "pca"):
         raise InputError(f"unknown method {method!r}: choose auto, tsne or pca")
     if method == "pca" or count < FEWEST:
-        return "pca"
-    if method == "auto" and count > _TSNE_AT_MOST:
-        logger.info("PCA, since t-SNE of %d points takes long; ask for method 'tsne' to have it", count)
         return "pca"
     try:
         tsne_package()

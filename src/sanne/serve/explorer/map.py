@@ -1,33 +1,42 @@
 """The map of a server's nodes: computed once in the background, kept in the store folder; new nodes are added to it."""
 
+import contextlib
 import hashlib
 import json
 import logging
 import multiprocessing
+import os
+import signal
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import CancelledError
 from dataclasses import dataclass
+from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import threadpoolctl  # type: ignore[import-untyped]
 
 from sanne.draw.picture import Contents
-from sanne.draw.reduce import PrincipalAxes, between, first_two, nearest, tsne_package
+from sanne.draw.reduce import FITTED_AT_MOST, PrincipalAxes, between, first_two, lay_out, nearest, tsne_package
 from sanne.draw.regions import Region
 from sanne.errors import MissingExtraError, SanneError
 from sanne.files.atomic import replaced_folder
-from sanne.serve.explorer.layout import FITTED_AT_MOST, Floats, Rows, drawn_rows, lay_out, lay_out_apart
+from sanne.seeds import numpy_stream
 
 logger = logging.getLogger(__name__)
 
+Floats = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.int64]
 Kind = Literal["tsne", "pca"]
 
 FOLDER = "map"  # inside the store
-_FORMAT = 2
+DRAWN_AT_MOST = 1_000_000  # nodes
+_FORMAT = 3
+_NICE = 5  # the layout has a lower priority than requests
 _PATIENCE = 20.0  # seconds for a layout to stop
 _OWN_PROCESS = 1000  # nodes; fewer take less time than starting a process does
 
@@ -63,12 +72,11 @@ class NodeMap:
     ) -> None:
         self._folder = folder / FOLDER
         self._seed = seed
-        self._rows = drawn_rows(len(vectors), seed)
-        drawn = np.ascontiguousarray(vectors[self._rows], np.float32)
-        self._reduce = PrincipalAxes.of(drawn[:FITTED_AT_MOST])
-        reduced = self._reduce(drawn)
-        self._reference, self._others = reduced[:FITTED_AT_MOST], reduced[FITTED_AT_MOST:]
-        self._key = hashlib.sha256(drawn.tobytes() + f"{_FORMAT} {seed}".encode()).hexdigest()
+        # In random order, so that any first part of them is a random sample.
+        self._rows = numpy_stream(seed, "plot").permutation(len(vectors))[:DRAWN_AT_MOST].astype(np.int64)
+        self._reduce = PrincipalAxes(np.asarray(vectors[np.sort(self._rows[:FITTED_AT_MOST])], np.float32))
+        self._reduced = self._reduce(vectors)[self._rows]
+        self._key = hashlib.sha256(self._reduced.tobytes() + f"{_FORMAT} {seed}".encode()).hexdigest()
         self._process: BaseProcess | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -77,9 +85,9 @@ class NodeMap:
         picked = {name: np.asarray(values)[self._rows] for name, values in (columns or {}).items()}
         spoken = None if texts is None else [texts[row] for row in self._rows.tolist()]
         names = self._rows if ids is None else ids[self._rows]
-        self._contents = Contents.of(reduced, picked, spoken, names, seed)
+        self._contents = Contents.of(self._reduced, picked, spoken, names, seed)
         self.colourings = self._contents.colourings
-        self.layout = self._draw("pca", np.asarray(first_two(reduced), np.float32))
+        self.layout = self._draw("pca", np.asarray(first_two(self._reduced), np.float32))
 
     def start(self) -> None:
         """Use the map on disk, or start computing one in the background."""
@@ -106,8 +114,8 @@ class NodeMap:
 
     def place(self, vectors: Floats) -> tuple[Floats, Rows]:
         """Points of new nodes, and for each the place on the map's list of the node that it resembles most."""
-        reduced = self._reduce(np.asarray(vectors, np.float32))
-        return between(self._reference, self.layout.points, reduced), nearest(self._reference, reduced, 1)[0][:, 0]
+        reduced, reference = self._reduce(np.asarray(vectors, np.float32)), self._reduced[:FITTED_AT_MOST]
+        return between(reference, self.layout.points, reduced), nearest(reference, reduced, 1)[0][:, 0]
 
     def _draw(self, kind: Kind, points: Floats) -> Layout:
         version = hashlib.sha256(points.tobytes() + json.dumps([one.title for one in self.colourings]).encode())
@@ -127,9 +135,9 @@ class NodeMap:
 
     def _improve(self) -> None:
         """Compute the t-SNE map, for many nodes in a process of its own, and keep it."""
-        compute = lay_out if len(self._reference) < _OWN_PROCESS else self._lay_out_apart
+        compute = lay_out if len(self._reduced) < _OWN_PROCESS else self._lay_out_apart
         try:
-            points = compute(self._reference, self._others, self._seed, self._report)
+            points = np.asarray(compute(self._reduced, self._seed, self._report), np.float32)
             self.layout = self._draw("tsne", points)
             with replaced_folder(self._folder) as part:
                 np.save(part / "points.npy", points)
@@ -145,7 +153,7 @@ class NodeMap:
             raise CancelledError
         self.progress = share
 
-    def _lay_out_apart(self, reference: Floats, others: Floats, seed: int, report: Callable[[float], None]) -> Floats:
+    def _lay_out_apart(self, reduced: Floats, seed: int, report: Callable[[float], None]) -> Floats:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=lay_out_apart, args=(theirs, seed), daemon=True)
@@ -153,8 +161,17 @@ class NodeMap:
         theirs.close()
         self._process = process
         with ours:
-            ours.send((reference, others))
+            ours.send(reduced)
             while isinstance(message := ours.recv(), float):
                 report(message)
         process.join()
         return np.asarray(message)
+
+
+def lay_out_apart(server: Connection, seed: int) -> None:
+    """`lay_out` in a process of low priority: receives the rows, sends its progress and then the points."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this process
+    if hasattr(os, "nice"):
+        os.nice(_NICE)
+    with threadpoolctl.threadpool_limits(1), contextlib.suppress(BrokenPipeError):  # the server is gone
+        server.send(lay_out(server.recv(), seed, server.send))
