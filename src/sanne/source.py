@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+import numpy.typing as npt
 import pyarrow as pa
 
 from sanne.datasets.catalogue import dataset_names, named_classes
@@ -15,9 +16,10 @@ from sanne.files.atomic import replaced_folder
 from sanne.graph.folder.store import is_graph_folder, save_graph
 from sanne.graph.graph import Graph
 from sanne.graph.ids import refuse_control_character
-from sanne.graph.load import load_graph
+from sanne.graph.load import load_graph, tables_in
 from sanne.graph.readers.delimited import ending, near
 from sanne.graph.readers.named import TABLES, conventional, open_table
+from sanne.graph.readers.tables import read_columns
 from sanne.infer.embed import embed
 from sanne.model.artifact import GRAPH, Artifact
 
@@ -83,6 +85,14 @@ class ModelSource:
                     f"{place}: not found; if it has moved since the fit, name its new place with {option}{hint}"
                 )
         return load_graph(**self.to_dict())
+
+    def columns(self, node_ids: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
+        """What else the node table says of these nodes, to colour a map by."""
+        folder, table = Path(self.source), self.node_table
+        if self.source and folder.is_dir():
+            table = tables_in(folder, table)[1]
+        used = (*(self.text or ()), self.label or "label")
+        return {} if table is None else read_columns(table, node_ids, used, self.id)
 
     def to_dict(self) -> dict[str, Any]:
         """The arguments of `load_graph`."""

@@ -117,7 +117,7 @@ def test_regions_are_named_by_words_that_set_them_apart(tmp_path: Path) -> None:
     assert sorted(" ".join(sorted(region.name.split(" · "))) for region in broad) == [
         "cells protein", "graph walks", "market prices",
     ]  # fmt: skip
-    (community,) = node_map.colourings
+    (community,) = node_map.layout.colourings
     assert sorted(community.classes) == sorted(region.name for region in broad)
     for code in range(GROUPS):  # none holds nodes of two groups
         assert len(set(LABELS[node_map.layout.rows[community.codes == code]])) == 1

@@ -11,7 +11,9 @@ from sanne.draw.regions import Region
 from sanne.errors import import_extra
 
 PICTURES = (".png", ".svg", ".pdf")
-_REGION_SIZES = (10.5, 8.0, 6.5)  # points, the letters of the regions of each level
+_REGION_SIZES = (11.0, 8.0)  # points, the letters of regions; the finest are for pages, where one can zoom
+_NUDGES = (0, 1, -1, 2, -2)  # heights of a name that it is moved by where it would overlap another
+_HEIGHT, _LEGEND = 7.2, 2.7  # inches
 
 
 def matplotlib_figure() -> Any:
@@ -21,12 +23,14 @@ def matplotlib_figure() -> Any:
 
 def draw_picture(picture: MapPicture, path: Path) -> None:
     colouring, count = picture.colourings[0], len(picture.points)
-    beside = bool(colouring.title) or picture.new > 0
-    figure = matplotlib_figure()(figsize=(10.4 if beside else 8.2, 7.2), dpi=160, facecolor=PAPER)
-    axes = figure.add_axes((0.02, 0.02, 0.74 if beside else 0.96, 0.86))
+    beside = _LEGEND if colouring.title or picture.new else 0.3
+    spans = np.maximum(np.ptp(picture.points, axis=0), 1e-9)
+    width = float(np.clip(0.88 * _HEIGHT * spans[0] / spans[1], 5.5, 10.5)) + beside
+    figure = matplotlib_figure()(figsize=(width, _HEIGHT), dpi=160, facecolor=PAPER)
+    axes = figure.add_axes((0.02, 0.02, 0.97 - beside / width, 0.88))
     axes.set_axis_off()
     axes.set_aspect("equal", adjustable="datalim")
-    size = float(np.clip(30_000 / count, 1.6, 60))
+    size = float(np.clip(40_000 / count, 2.2, 60))
     shades, fitted = colouring.hexes(), count - picture.new
     dense = {"rasterized": count > 20_000}
     axes.scatter(*picture.points[:fitted].T, s=size, c=shades[:fitted], alpha=0.75, linewidths=0, **dense)
@@ -34,10 +38,10 @@ def draw_picture(picture: MapPicture, path: Path) -> None:
     axes.scatter(*picture.points[fitted:].T, s=max(1.3 * size, 9), c=shades[fitted:], **ring, **dense)
     height = 0.905 if picture.title else 0.945
     words = [
-        figure.text(0.035, 0.945, picture.title, fontsize=17, fontweight="bold", color=INK),
-        figure.text(0.035, height, picture.subtitle, fontsize=10.5, color=SOFT_INK),
+        figure.text(0.3 / width, 0.945, picture.title, fontsize=17, fontweight="bold", color=INK),
+        figure.text(0.3 / width, height, picture.subtitle, fontsize=10.5, color=SOFT_INK),
     ]
-    words += _add_legend(figure, picture) if beside else []
+    words += _add_legend(figure, picture, 1 - (beside - 0.1) / width) if beside == _LEGEND else []
     for word in words:
         word.set_parse_math(False)  # a label may hold a dollar sign
     _name_regions(figure, axes, picture.regions)
@@ -56,17 +60,17 @@ def legend_entries(picture: MapPicture) -> list[tuple[str, str]]:
     return entries
 
 
-def _add_legend(figure: Any, picture: MapPicture) -> list[Any]:
+def _add_legend(figure: Any, picture: MapPicture, left: float) -> list[Any]:
     from matplotlib.lines import Line2D
 
     colouring, entries = picture.colourings[0], legend_entries(picture)
     if colouring.kind == "number":
-        _add_scale(figure, colouring)
+        _add_scale(figure, colouring, left)
     dots = [Line2D([], [], ls="", marker="o", ms=8, mfc=colour, mec="none") for _, colour in entries]
     if picture.new:
         dots.append(Line2D([], [], ls="", marker="o", ms=8, mfc="none", mec=INK, mew=1.2))
     names = [_short(name) for name, _ in entries] + (["new node"] if picture.new else [])
-    place = (0.77, 0.16 if colouring.kind == "number" else 0.45)
+    place = (left, 0.16 if colouring.kind == "number" else 0.45)
     legend = figure.legend(
         dots, names, loc="center left", bbox_to_anchor=place, frameon=False, fontsize=10,
         labelcolor=INK, handletextpad=0.3, labelspacing=0.65 if len(names) < 15 else 0.4,
@@ -74,8 +78,8 @@ def _add_legend(figure: Any, picture: MapPicture) -> list[Any]:
     return list(legend.get_texts())
 
 
-def _add_scale(figure: Any, colouring: Colouring) -> None:
-    axes = figure.add_axes((0.79, 0.3, 0.018, 0.4))
+def _add_scale(figure: Any, colouring: Colouring, left: float) -> None:
+    axes = figure.add_axes((left + 0.02, 0.3, 0.018, 0.4))
     shades = import_extra("matplotlib.colors", "plot", "a picture", "matplotlib").to_rgba_array(colouring.light)
     axes.imshow(shades[:, None], aspect="auto", origin="lower", extent=(0, 1, colouring.low, colouring.high))
     axes.set_xticks([])
@@ -94,17 +98,22 @@ def _name_regions(figure: Any, axes: Any, regions: list[Region]) -> None:
     frame, halo = axes.get_window_extent(renderer), [withStroke(linewidth=2.4, foreground=PAPER)]
     taken: list[Any] = []
     for region in regions:
+        if region.level >= len(_REGION_SIZES):
+            continue
         word = axes.text(
             region.x, region.y, region.name, fontsize=_REGION_SIZES[region.level], color=INK, ha="center", va="center",
             fontweight="bold" if region.level == 0 else "normal", path_effects=halo,
         )  # fmt: skip
         word.set_parse_math(False)
-        box = word.get_window_extent(renderer).expanded(1.04, 1.25)
-        inside = box.x0 >= frame.x0 and box.x1 <= frame.x1 and box.y0 >= frame.y0 and box.y1 <= frame.y1
-        if inside and not any(box.overlaps(other) for other in taken):
-            taken.append(box)
-        else:
+        there = word.get_window_extent(renderer).expanded(1.04, 1.25)
+        aside = max(0, frame.x0 - there.x0) + min(0, frame.x1 - there.x1)
+        boxes = (there.translated(aside, nudge * there.height) for nudge in _NUDGES)
+        box = next((box for box in boxes if not any(box.overlaps(other) for other in taken)), None)
+        if box is None:
             word.remove()
+            continue
+        taken.append(box)
+        word.set_position(axes.transData.inverted().transform(((box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2)))
 
 
 def _short(name: str) -> str:

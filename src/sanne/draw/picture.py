@@ -2,42 +2,50 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from functools import cached_property
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from sanne.draw.colours import Colouring, colour_by, plain
-from sanne.draw.regions import Levels, Region, find_levels, find_regions, region_names
+from sanne.draw.regions import Region, find_clusters, find_levels, find_regions, region_names
 
 COMMUNITY = "community"  # the colouring by broad region
 
 
 @dataclass(frozen=True, eq=False)
-class Contents:
-    """What is found in vectors, wherever the map puts them."""
+class Nodes:
+    """What is known of the nodes of a map, wherever it puts them: `columns` of values to colour by, texts and ids."""
 
-    levels: Levels
-    names: list[dict[int, str]]
-    colourings: list[Colouring]
+    reduced: npt.NDArray[Any]  # (nodes, width): vectors on their principal axes
+    columns: Mapping[str, Any]
+    texts: Sequence[Any] | None
+    ids: Any
+    seed: int
 
-    @classmethod
-    def of(
-        cls, reduced: npt.NDArray[Any], columns: Mapping[str, Any], texts: Sequence[Any] | None, ids: Any, seed: int
-    ) -> Self:
-        """Communities of (nodes, width) rows, and a colouring for every column that holds one value a node."""
-        levels = find_levels(reduced, seed)
-        names = region_names(levels, texts=texts, labels=columns.get("label"), ids=ids, rows=reduced)
-        given = {name: values for name, values in columns.items() if np.ndim(values) == 1}
-        if len(names[0]) > 1:
-            given[COMMUNITY] = np.array([names[0].get(cluster, "") for cluster in levels[:, 0].tolist()], object)
-        found = [colour_by(name, values, reduced, scale=name != "label") for name, values in given.items()]
-        useful = [one for one in found if one.classes or one.kind == "number"]
-        return cls(levels, names, useful or [plain(len(reduced))])
+    def contents(self, points: npt.NDArray[Any]) -> tuple[list[Colouring], list[Region]]:
+        """A colouring for every column that holds one value a node, and for communities; the named regions."""
+        levels = find_levels(self._clusters, points)
+        names = region_names(
+            levels, texts=self.texts, labels=self.columns.get("label"), ids=self.ids, rows=self.reduced
+        )
+        regions = find_regions(points, levels, names)
+        broad = names[0][0]
+        if len(broad) < 2:
+            return self._given or [plain(len(points))], regions
+        members = np.array([broad.get(cluster, "") for cluster in levels[:, 0].tolist()], object)
+        return [*self._given, colour_by(COMMUNITY, members, self.reduced)], regions
 
-    def regions(self, points: npt.NDArray[Any]) -> list[Region]:
-        """The named regions, where the points of their nodes are."""
-        return find_regions(points, self.levels, self.names)
+    @cached_property
+    def _clusters(self) -> npt.NDArray[np.int64]:
+        return find_clusters(self.reduced, self.seed)
+
+    @cached_property
+    def _given(self) -> list[Colouring]:
+        single = {name: values for name, values in self.columns.items() if np.ndim(values) == 1}
+        found = [colour_by(name, values, self.reduced, scale=name != "label") for name, values in single.items()]
+        return [one for one in found if one.classes or one.kind == "number"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sanne.draw.colours import Colouring
 from sanne.draw.image import PICTURES, draw_picture, matplotlib_figure
 from sanne.draw.page import write_page
-from sanne.draw.picture import Contents, MapPicture
+from sanne.draw.picture import MapPicture, Nodes
 from sanne.draw.reduce import FEWEST, FITTED_AT_MOST, PrincipalAxes, first_two, lay_out, tsne_package
 from sanne.errors import InputError, MissingExtraError
 from sanne.files.atomic import check_target, replaced_file
@@ -79,10 +79,10 @@ def plot_map(
     ids = (np.arange(len(rows)) if node_ids is None else np.asarray(node_ids, object))[order].tolist()
     spoken = None if texts is None else [texts[row] for row in order.tolist()]
     points = _points(reduced, chosen, seed)
-    contents = Contents.of(reduced, picked, spoken, ids, seed)
-    colourings = _first(contents.colourings, color)
+    colourings, named = Nodes(reduced, picked, spoken, ids, seed).contents(points)
+    colourings = _first(colourings, color)
     picture = MapPicture(
-        points, ids, colourings, contents.regions(points) if regions else [], int(marks.sum()), title or "",
+        points, ids, colourings, named if regions else [], int(marks.sum()), title or "",
         _facts(len(rows), colourings[0], int(marks.sum()), chosen), chosen, spoken,
         None if links is None else _reordered(links, order),
     )  # fmt: skip

@@ -1,5 +1,6 @@
 """Regions of a map and their names: clusters inside clusters, named by the words that set them apart."""
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,25 +9,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
-from scipy.cluster.hierarchy import linkage
-from sklearn.cluster import KMeans
+from scipy.cluster.hierarchy import fcluster, linkage
 
-from sanne.device import calm_threads
 from sanne.evaluate.splits import has_label
 from sanne.features.words import count_words
 from sanne.model.clusters import spherical_kmeans
-from sanne.seeds import derived_seed, numpy_stream
+from sanne.seeds import numpy_stream
 from sanne.vectors.normalise import unit
 
+Clusters = npt.NDArray[np.int64]  # (nodes,)
 Levels = npt.NDArray[np.int64]  # (nodes, levels): a cluster of each level, the broadest first, each inside the last
+Flags = npt.NDArray[np.bool_]
+Names = list[tuple[dict[int, str], Flags]]  # for each level: names of clusters, and the nodes that their names fit
 
-_FINE, _MIDDLE, _BROAD = 150, 40, 12  # clusters at most
+_FINE, _MIDDLE, _BROAD = 150, 50, 18  # clusters at most
 _FEWEST = 12  # nodes in a fine cluster, on average
 _SAMPLE = 40_000  # nodes that are clustered; the others join the nearest
 _TEXTS = 60_000  # that are read for names
+_LETTERS = 120  # of a text that are read: its title, mostly
+_ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
 _WORDS = 20_000  # that are considered
 _NAMED = 3  # words in a name
-_CLEAR = 0.35  # of the score of a name's first word, which its others have at least
+_CLEAR = 0.5  # of the score of a name's first word, which its others have at least
 
 
 @dataclass(frozen=True)
@@ -40,53 +44,48 @@ class Region:
     size: int
 
 
-def find_levels(rows: npt.NDArray[Any], seed: int) -> Levels:
-    """Clusters of (nodes, width) rows by direction, at three levels; fewer nodes have fewer."""
+def find_clusters(rows: npt.NDArray[Any], seed: int) -> Clusters:
+    """Up to 150 clusters of (nodes, width) rows by direction."""
     directions = unit(np.asarray(rows, np.float32))
     count = max(1, min(_FINE, len(rows) // _FEWEST))
     sample = directions[numpy_stream(seed, "cluster").permutation(len(rows))[:_SAMPLE]]
     centres = spherical_kmeans(sample, count, numpy_stream(seed, "cluster"))
-    fine = np.concatenate(
-        [(part @ centres.T).argmax(axis=1) for part in np.array_split(directions, len(rows) // 50_000 + 1)]
-    )
-    used, fine = np.unique(fine, return_inverse=True)
-    if len(used) < 3:
-        return np.repeat(fine[:, None], 3, axis=1).astype(np.int64)
-    centres, joined, levels = centres[used], fine, [fine]
-    for most in (_MIDDLE, _broad_count(linkage(centres.astype(np.float64), "ward"))):
-        sizes = np.bincount(joined)
-        if most < len(centres):
-            means = KMeans(most, n_init=4, random_state=derived_seed(seed, "cluster") % 2**31)
-            with calm_threads(centres):
-                part = means.fit_predict(centres, sample_weight=sizes)
-            centres, joined = means.cluster_centers_, part[joined]
-        levels.insert(0, joined)
-    return np.stack(levels, axis=1).astype(np.int64)
+    parts = np.array_split(directions, len(rows) // 50_000 + 1)
+    nearest = np.concatenate([(part @ centres.T).argmax(axis=1) for part in parts])
+    return np.unique(nearest, return_inverse=True)[1].astype(np.int64)
+
+
+def find_levels(clusters: Clusters, points: npt.NDArray[Any]) -> Levels:
+    """Clusters at three levels: those that are near each other on the map are joined to broader ones."""
+    found = sp.csr_matrix((np.ones(len(clusters)), (clusters, np.arange(len(clusters)))))
+    middles = np.array([np.median(points[row.indices], axis=0) for row in found])
+    levels = [clusters]
+    if len(middles) > 2:
+        tree = linkage(middles, "ward")
+        levels = [fcluster(tree, most, "maxclust")[clusters] - 1 for most in (_broad_count(tree), _MIDDLE)] + levels
+    return np.stack([levels[0]] * (3 - len(levels)) + levels, axis=1).astype(np.int64)
 
 
 def _broad_count(tree: npt.NDArray[np.float64]) -> int:
     """How many broad clusters there are: where joining two more of them costs most, compared with the join before."""
     heights = tree[::-1, 2]  # of the join that leaves 1, 2, 3, ... clusters
     counts = np.arange(2, min(_BROAD, len(heights)) + 1)
-    if len(counts) == 0:
-        return 1
     ratios = heights[counts - 2] / np.maximum(heights[np.minimum(counts - 1, len(heights) - 1)], 1e-9)
-    clear = counts[int(np.argmax(ratios))]
-    return int(clear if ratios.max() > 2 else min(_BROAD, len(heights)))
+    return int(counts[np.argmax(ratios)] if ratios.max() > 2 else min(_BROAD, len(heights)))
 
 
-def find_regions(points: npt.NDArray[Any], levels: Levels, names: list[dict[int, str]]) -> list[Region]:
-    """The named clusters and where they are densest, broad ones first and large ones before small ones.
+def find_regions(points: npt.NDArray[Any], levels: Levels, names: Names) -> list[Region]:
+    """The named clusters, where those that their names fit are densest; broad ones first, large ones before small ones.
 
     Of clusters with the same name, only the broadest and largest is a region.
     """
     found: dict[str, Region] = {}
     span = float(np.ptp(points, axis=0).max()) if len(points) else 0.0
-    for level, named in enumerate(names):
+    for level, (named, fits) in enumerate(names):
         sizes = np.bincount(levels[:, level])
         for cluster in sorted(named, key=lambda cluster: -sizes[cluster]):
             if named[cluster] and named[cluster] not in found:
-                x, y = _peak(points[levels[:, level] == cluster], 0.03 * span)
+                x, y = _peak(points[(levels[:, level] == cluster) & fits], 0.03 * span)
                 found[named[cluster]] = Region(level, named[cluster], x, y, int(sizes[cluster]))
     return list(found.values())
 
@@ -99,28 +98,30 @@ def _peak(points: npt.NDArray[Any], radius: float) -> tuple[float, float]:
     return float(x), float(y)
 
 
-def region_names(
-    levels: Levels, *, texts: Any = None, labels: Any = None, ids: Any = None, rows: Any = None
-) -> list[dict[int, str]]:
-    """For each level the names of its clusters: words of the texts; without texts the commonest label; without labels
-    the ids of nodes in the middle of `rows`, the vectors."""
+def region_names(levels: Levels, *, texts: Any = None, labels: Any = None, ids: Any, rows: Any) -> Names:
+    """For each level the names of its clusters, and which nodes they fit.
+
+    Names are words of the texts; without texts the commonest label; without labels the ids of nodes in the middle of
+    `rows`, the vectors.
+    """
     if texts is not None and any(texts[i] for i in range(min(len(texts), 1000))):
         return _word_names(levels, texts)
-    if labels is not None and np.ndim(labels) == 1 and (given := np.asarray(has_label(labels), bool)).any():
-        return [_label_names(levels[given, level], np.asarray(labels)[given]) for level in range(levels.shape[1])]
-    if ids is not None and rows is not None:
-        return [_id_names(levels[:, level], ids, unit(np.asarray(rows))) for level in range(levels.shape[1])]
-    return []
+    if labels is not None and np.ndim(labels) == 1 and any(given := has_label(labels)):
+        return [_label_names(level, np.asarray(labels), np.asarray(given, bool)) for level in levels.T]
+    everyone = np.ones(len(levels), bool)
+    return [(_id_names(level, ids, unit(np.asarray(rows))), everyone) for level in levels.T]
 
 
-def _label_names(clusters: npt.NDArray[np.int64], labels: npt.NDArray[Any]) -> dict[int, str]:
+def _label_names(clusters: Clusters, labels: npt.NDArray[Any], given: Flags) -> tuple[dict[int, str], Flags]:
     counts: dict[int, Counter[str]] = {}
-    for cluster, label in zip(clusters.tolist(), labels.tolist(), strict=True):
+    for cluster, label in zip(clusters[given].tolist(), labels[given].tolist(), strict=True):
         counts.setdefault(cluster, Counter())[str(label)] += 1
-    return {cluster: found.most_common(1)[0][0] for cluster, found in counts.items()}
+    names = {cluster: found.most_common(1)[0][0] for cluster, found in counts.items()}
+    pairs = zip(clusters.tolist(), labels.tolist(), strict=True)
+    return names, np.array([names.get(cluster) == str(label) for cluster, label in pairs])
 
 
-def _id_names(clusters: npt.NDArray[np.int64], ids: Sequence[Any], rows: npt.NDArray[Any]) -> dict[int, str]:
+def _id_names(clusters: Clusters, ids: Sequence[Any], rows: npt.NDArray[Any]) -> dict[int, str]:
     names = {}
     for cluster in np.unique(clusters).tolist():
         members = np.flatnonzero(clusters == cluster)
@@ -129,19 +130,21 @@ def _id_names(clusters: npt.NDArray[np.int64], ids: Sequence[Any], rows: npt.NDA
     return names
 
 
-def _word_names(levels: Levels, texts: Sequence[Any]) -> list[dict[int, str]]:
+def _word_names(levels: Levels, texts: Sequence[Any]) -> Names:
     """Class-based TF-IDF: the share of a cluster's texts with a word, times how much larger it is than elsewhere.
 
     Words that are spread over many fine clusters count less: in any language, those say nothing of a subject.
     """
     read = np.arange(0, len(texts), len(texts) // _TEXTS + 1)
-    vocabulary, counts = count_words([str(texts[row] or "") for row in read.tolist()], _WORDS)
+    openings = [_ADDRESS.sub(" ", str(texts[row] or ""))[:_LETTERS] for row in read.tolist()]
+    vocabulary, counts = count_words(openings, _WORDS)
     counts.data[:] = 1
-    spoken = np.array([any(letter.isalpha() for letter in word) for word in vocabulary])
+    spoken = np.array([any(letter.isalpha() for letter in word) for word in vocabulary], bool)
+    place_of = {word: place for place, word in enumerate(vocabulary)}
     rarity = _rarity(levels[read, -1], counts)
-    parents: npt.NDArray[np.int64] = np.zeros(len(read), np.int64)
+    parents: Clusters = np.zeros(len(read), np.int64)
     inherited: dict[int, set[str]] = {}
-    names: list[dict[int, str]] = []
+    names: Names = []
     for level in range(levels.shape[1]):
         clusters, own = np.unique(levels[read, level], return_inverse=True)
         shares, sizes = _shares(own, counts)
@@ -155,19 +158,22 @@ def _word_names(levels: Levels, texts: Sequence[Any]) -> list[dict[int, str]]:
         inherited = {
             k: {_stem(word) for word in words} | inherited.get(int(parent[k]), set()) for k, words in enumerate(chosen)
         }
-        names.append({int(cluster): " · ".join(words) for cluster, words in zip(clusters, chosen, strict=True)})
+        first = np.array([place_of[words[0]] if words else 0 for words in chosen])
+        fits = np.zeros(len(texts), bool)
+        fits[read] = np.asarray(counts[np.arange(len(read)), first[own]]).ravel() > 0
+        names.append(({int(k): " · ".join(words) for k, words in zip(clusters, chosen, strict=True)}, fits))
         parents = own
     return names
 
 
-def _shares(clusters: npt.NDArray[np.int64], counts: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+def _shares(clusters: Clusters, counts: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """The share of each cluster's texts that has each word (clusters, words), and how many texts it has."""
     member = sp.csr_matrix((np.ones(len(clusters), np.float32), (clusters, np.arange(len(clusters)))))
     sizes = np.asarray(member.sum(axis=1))
     return np.asarray((member @ counts).todense()) / sizes, sizes
 
 
-def _rarity(clusters: npt.NDArray[np.int64], counts: Any) -> npt.NDArray[Any]:
+def _rarity(clusters: Clusters, counts: Any) -> npt.NDArray[Any]:
     """log(clusters / clusters that a word is spread over), where an even spread counts all and one cluster 1."""
     shares, _ = _shares(np.unique(clusters, return_inverse=True)[1], counts)
     parts = shares / np.maximum(shares.sum(axis=0), 1e-9)

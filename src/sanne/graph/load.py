@@ -96,7 +96,7 @@ def load_graph(
     if isinstance(source, Path) or (isinstance(source, str) and source not in known):
         source = _path(str(source), known)
         if source.is_dir():
-            source, options["node_table"] = _tables_in(source, node_table)
+            source, options["node_table"] = tables_in(source, node_table)
     for reader in READERS:
         if reader.accepts(source):
             return _read(reader, source, options)
@@ -128,7 +128,7 @@ def _path(source: str, known: list[str]) -> Path:
     raise InputError(f"{source!r} is neither a file or folder nor a dataset ({', '.join(known)}){hint}")
 
 
-def _tables_in(folder: Path, node_table: Any) -> tuple[Path, Any]:
+def tables_in(folder: Path, node_table: Any) -> tuple[Path, Any]:
     """The edge and node tables of a folder, whatever their endings; the folder itself if it has no edge table."""
     found = []
     for stem in ("edges", "nodes"):

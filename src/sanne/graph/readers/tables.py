@@ -15,7 +15,7 @@ import pyarrow as pa
 from sanne.errors import InputError
 from sanne.graph.graph import Graph
 from sanne.graph.ids import Ids, did_you_mean, id_array, match_ids, number_ids, refuse_control_characters, sort_ids
-from sanne.graph.readers.columns import Block, Table, read_ids, read_labels
+from sanne.graph.readers.columns import Block, Table, is_numeric, read_ids, read_labels
 from sanne.graph.readers.kinds import Kinds, KindWeights, weights_by_likeness
 from sanne.graph.readers.named import (
     EdgeColumns,
@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 Unknown = Literal["refuse", "drop", "add"]
 UNKNOWN = ("refuse", "drop", "add")
 NO_ROW = "add a row for it to the node table, or say --unknown drop (or add; unknown= in Python)"
+_COLOURED_AT_MOST = 30  # columns of a node table that a map offers
 
 
 def read_tables(
@@ -131,6 +132,26 @@ def read_label_table(
     labels = np.full(len(node_ids), -1 if given.dtype.kind == "i" else "", dtype=given.dtype)
     labels[nodes] = given
     return labels
+
+
+def read_columns(
+    source: Any, node_ids: npt.NDArray[Any], leave_out: Sequence[str] = (), id: str | None = None
+) -> dict[str, npt.NDArray[Any]]:
+    """Other columns of a node table, to colour a map by: numbers, and text whose values repeat; None for no value."""
+    table = open_table(source, "node table")
+    key = id or conventional(table, "id")
+    names = [name for name in table.columns if name not in (key, *leave_out)][:_COLOURED_AT_MOST]
+    if key is None or not names:
+        return {}
+    block = Block.whole(table, [key, *names], [key])
+    rows = match_ids(pa.array(node_ids), read_unique_ids(block, key))
+    found = {}
+    for name in names:
+        column, kind = block.column(name), block.column(name).type
+        words = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+        if (words and 2 * len(column.unique()) <= len(column)) or (is_numeric(kind) and not pa.types.is_nested(kind)):
+            found[name] = np.array(column.take(pa.array(rows, mask=rows < 0)).to_pylist(), object)
+    return found
 
 
 def read_label_rows(

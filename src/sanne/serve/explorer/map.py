@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 import threadpoolctl  # type: ignore[import-untyped]
 
-from sanne.draw.picture import Contents
+from sanne.draw.colours import Colouring
+from sanne.draw.picture import Nodes
 from sanne.draw.reduce import FITTED_AT_MOST, PrincipalAxes, between, first_two, lay_out, nearest, tsne_package
 from sanne.draw.regions import Region
 from sanne.errors import MissingExtraError, SanneError
@@ -48,6 +49,7 @@ class Layout:
     kind: Kind
     rows: Rows  # (drawn,): rows of the nodes
     points: Floats  # (drawn, 2)
+    colourings: list[Colouring]
     regions: list[Region]
     version: str  # changes with the points
 
@@ -85,8 +87,7 @@ class NodeMap:
         picked = {name: np.asarray(values)[self._rows] for name, values in (columns or {}).items()}
         spoken = None if texts is None else [texts[row] for row in self._rows.tolist()]
         names = self._rows if ids is None else ids[self._rows]
-        self._contents = Contents.of(self._reduced, picked, spoken, names, seed)
-        self.colourings = self._contents.colourings
+        self._nodes = Nodes(self._reduced, picked, spoken, names, seed)
         self.layout = self._draw("pca", np.asarray(first_two(self._reduced), np.float32))
 
     def start(self) -> None:
@@ -118,9 +119,9 @@ class NodeMap:
         return between(reference, self.layout.points, reduced), nearest(reference, reduced, 1)[0][:, 0]
 
     def _draw(self, kind: Kind, points: Floats) -> Layout:
-        version = hashlib.sha256(points.tobytes() + json.dumps([one.title for one in self.colourings]).encode())
-        regions = self._contents.regions(points)
-        return Layout(kind, self._rows, points, regions, version.hexdigest()[:16])
+        colourings, regions = self._nodes.contents(points)
+        version = hashlib.sha256(points.tobytes() + json.dumps([one.title for one in colourings]).encode())
+        return Layout(kind, self._rows, points, colourings, regions, version.hexdigest()[:16])
 
     def _read_kept(self) -> Floats | None:
         try:

@@ -114,7 +114,7 @@ class Explorer:
             "progress": self.map.progress,
             "drawn": len(layout.rows),
             "total": self.map.total,
-            "colourings": [colouring.described() for colouring in self.map.colourings],
+            "colourings": [colouring.described() for colouring in self.map.layout.colourings],
             "no_colour": NO_COLOUR,
             "arrived": counts["arrived"],
             "deleted": counts["deleted"],
@@ -137,10 +137,10 @@ class Explorer:
 
     def colours(self, by: str | None = None) -> Response:
         """The colours of all points as 16-bit integers in little-endian order, by the title of a colouring."""
-        for colouring in self.map.colourings:
+        for colouring in self.map.layout.colourings:
             if by in (None, colouring.title):
                 return Response(colouring.codes.astype("<u2").tobytes(), media_type=_BINARY, headers=_NOT_CACHED)
-        known = ", ".join(repr(colouring.title) for colouring in self.map.colourings)
+        known = ", ".join(repr(colouring.title) for colouring in self.map.layout.colourings)
         raise FieldError("by", f"no colouring is called {by!r}; there are {known}")
 
     def regions(self) -> Response:
@@ -179,8 +179,8 @@ class Explorer:
         """Points and colours of new nodes; their labels are unknown."""
         rows = np.array(vectors, np.float32).reshape(-1, self.engine.dim)
         points, nearest = self.map.place(rows)
-        colours = np.full((len(rows), len(self.map.colourings)), NO_COLOUR)
-        for column, colouring in enumerate(self.map.colourings):
+        colours = np.full((len(rows), len(self.map.layout.colourings)), NO_COLOUR)
+        for column, colouring in enumerate(self.map.layout.colourings):
             if colouring.title == COMMUNITY:
                 colours[:, column] = colouring.codes[nearest]
             elif colouring.title == PREDICTED:
