@@ -7,9 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import scipy.sparse as sp
 
 from sanne.datasets.catalogue import named_classes
-from sanne.draw.picture import COMMUNITY
 from sanne.draw.plot import plot_map
 from sanne.errors import InputError, MissingExtraError
 from sanne.estimator import SANNE
@@ -18,7 +19,8 @@ from sanne.evaluate.clustering import score_communities
 from sanne.evaluate.link_prediction import score_links
 from sanne.evaluate.node_classification import ClassTask
 from sanne.graph.graph import FloatArray, Graph
-from sanne.graph.readers.tables import read_label_table
+from sanne.graph.ids import match_ids
+from sanne.graph.readers.tables import read_columns, read_label_table
 from sanne.graph.split import hold_out_edges
 from sanne.seeds import numpy_stream
 from sanne.source import ModelSource
@@ -186,21 +188,7 @@ def draw_model(
     """Draw the fitted vectors, with new nodes from a vectors file; returns how many points there are."""
     graph = origin.load() if origin.source else None
     classes = labels_of(model, graph, labels, origin)
-    columns: dict[str, Any] = {} if classes is None or classes.ndim != 1 else {"label": classes}
-    columns["uncertainty"] = model.uncertainty_
-    if color not in (None, "label", COMMUNITY, "uncertainty", *columns):
-        if labels is None and origin.node_table is None:
-            raise InputError(
-                f"no column {color!r} to colour by; choose {', '.join([*columns, COMMUNITY])}, "
-                "or name a table that has it with --node-table"
-            )
-        columns[str(color)] = read_label_table(labels or origin.node_table, model.node_ids_, color)
-    vectors, ids, count = model.embedding_, model.node_ids_.astype(object), 0
-    texts = links = None
-    if graph is not None:
-        rows = graph.nodes_of(model.node_ids_)
-        texts = None if graph.texts is None else np.asarray(graph.texts[rows], object)
-        links = graph.adjacency("both").to_scipy()[rows][:, rows]
+    vectors, uncertainty, ids, count = model.embedding_, model.uncertainty_, model.node_ids_.astype(object), 0
     if new is not None:
         arrived = read_vectors(new)
         if arrived.dim != vectors.shape[1]:
@@ -208,16 +196,22 @@ def draw_model(
         fresh = ~np.isin(arrived.node_ids.astype(str), ids.astype(str))
         count = int(fresh.sum())
         vectors = np.concatenate([vectors, arrived.vectors[fresh]])
+        uncertainty = np.concatenate([uncertainty, arrived.uncertainty[fresh]])
         ids = np.concatenate([ids, arrived.node_ids[fresh].astype(object)])
-        own = columns.pop("uncertainty")
-        columns = {name: np.concatenate([values.astype(object), [None] * count]) for name, values in columns.items()}
-        columns["uncertainty"] = np.concatenate([own, arrived.uncertainty[fresh]])
-        texts = None if texts is None else np.concatenate([texts, [None] * count])
-        if links is not None:
-            links.resize((len(ids), len(ids)))
+    columns = origin.columns(ids) | ({} if labels is None else read_columns(labels, ids, ["label"]))
+    columns |= {"uncertainty": uncertainty}
+    texts = links = None
+    if graph is not None:
+        rows = match_ids(pa.array(ids), pa.array(graph.node_ids))
+        known = np.flatnonzero(rows >= 0)
+        if graph.texts is not None:
+            texts = np.full(len(ids), None, object)
+            texts[known] = graph.texts[rows[known]]
+        chosen = sp.csr_matrix((np.ones(len(known)), (known, rows[known])), (len(ids), graph.num_nodes))
+        links = chosen @ graph.adjacency("both").to_scipy() @ chosen.T
     plot_map(
         vectors,
-        columns.pop("label", None),
+        None if classes is None or classes.ndim != 1 else np.concatenate([classes.astype(object), [None] * count]),
         out,
         color=color,
         columns=columns,

@@ -17,6 +17,7 @@ TOPICS = np.repeat(np.arange(3), COUNT // 3)
 NAMES = np.array(["theory", "a & b", "learning"])[TOPICS]
 WORDS = ("bread oven", "bees hive", "stars comet")
 IDS = [f"paper-{i}" for i in range(COUNT - 1)] + ["<script>alert(1)</script>"]
+UNCERTAINTY = np.random.default_rng(1).random(COUNT)
 LONELY = 12  # has no links
 
 
@@ -35,7 +36,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         4 * np.eye(8)[TOPICS] + stream.normal(size=(COUNT, 8)),
         NAMES,
         path,
-        columns={"uncertainty": stream.random(COUNT)},
+        columns={"uncertainty": UNCERTAINTY},
         new=np.arange(COUNT) < 5,
         node_ids=IDS,
         texts=[f"{WORDS[topic]} and <b>more</b> {i}" for i, topic in enumerate(TOPICS)],
@@ -78,6 +79,7 @@ def test_it_is_one_file_and_says_what_it_is(page: Page, file: Path) -> None:
 def test_a_node_is_found_by_its_text_and_shows_text_and_links(page: Page) -> None:
     find(page, "hive more 40", "paper-40")
     expect(page.locator("#panel .body")).to_have_text("bees hive and <b>more</b> 40")
+    expect(page.locator("#panel .facts").first).to_contain_text(f"uncertainty {UNCERTAINTY[40]:.3f}")
     neighbours = page.locator("#panel .list button .name").all_text_contents()
     assert sorted(neighbours) == ["paper-39", "paper-41"]
     find(page, "<script", "<script>alert(1)</script>")
@@ -89,7 +91,7 @@ def test_a_node_without_links_says_so(page: Page) -> None:
 
 
 def test_points_can_be_coloured_by_every_column(page: Page) -> None:
-    assert page.locator("#colour-by option").all_text_contents() == ["label", "uncertainty", "community"]
+    assert page.locator("#colour-by option").all_text_contents() == ["label", "community", "uncertainty"]
     page.select_option("#colour-by", label="uncertainty")
     expect(page.locator("#classes .scale")).to_be_visible()
     page.select_option("#colour-by", label="community")

@@ -27,7 +27,7 @@ def test_the_map_says_what_it_is(info: dict[str, Any]) -> None:
     assert info["kind"] == "tsne"
     assert info["drawn"] == info["total"] == COUNT
     colourings = {colouring["title"]: colouring for colouring in info["colourings"]}
-    assert list(colourings) == ["label", "predicted label", "uncertainty", "community"]
+    assert list(colourings) == ["label", "predicted label", "community", "uncertainty"]
     assert colourings["label"]["classes"] == ["0", "1", "2"]
     assert colourings["uncertainty"]["kind"] == "number"
     assert 0 <= colourings["uncertainty"]["low"] < colourings["uncertainty"]["high"] <= 1
@@ -60,7 +60,7 @@ def test_points_are_coloured_by_what_is_asked_for(client: httpx.Client, info: di
     sure, unsure = np.argmin(colours("uncertainty")), np.argmax(colours("uncertainty"))
     known = [client.get(f"/v1/nodes/{ids[row]}").json()["uncertainty"] for row in (sure, unsure)]
     assert known[0] < known[1]
-    assert max(colours("community")) < len(info["colourings"][-1]["classes"])
+    assert max(colours("community")) < len(info["colourings"][2]["classes"])
 
 
 def test_regions_lie_on_the_map_and_have_different_names(client: httpx.Client, info: dict[str, Any]) -> None:
@@ -82,14 +82,14 @@ def test_a_node_that_is_added_arrives_on_the_map_and_is_found(client: httpx.Clie
     assert answer["version"] == info["version"]
     (arrival,) = answer["nodes"]
     assert arrival["id"] == node["id"]
-    label, predicted, uncertainty, community = arrival["colours"]
+    label, predicted, community, uncertainty = arrival["colours"]
     assert label == info["no_colour"]  # labels are not guessed
     likely = client.post("/v1/predict", json={"ids": [node["id"]]}).json()["nodes"][0]["labels"][0]["label"]
     assert info["colourings"][1]["classes"][predicted] == str(likely)
-    scale = info["colourings"][2]
+    scale = info["colourings"][3]
     step = (kept["uncertainty"] - scale["low"]) / (scale["high"] - scale["low"]) * len(scale["light"])
     assert uncertainty == int(np.clip(step, 0, len(scale["light"]) - 1))
-    assert community < len(info["colourings"][-1]["classes"])
+    assert community < len(info["colourings"][2]["classes"])
     place = client.post("/v1/map/place", json={"nodes": [{"vector": kept["vector"]}]}).json()["nodes"][0]
     assert (place["x"], place["y"]) == pytest.approx((arrival["x"], arrival["y"]), abs=0.01)
     found = client.get("/v1/search", params={"q": "arrival/"}).json()

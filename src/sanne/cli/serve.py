@@ -2,6 +2,7 @@
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -66,7 +67,7 @@ def serve(
     hosts = [*loopback_names(host), *(allow_host or [])] if token is None and is_loopback(listener) else None
     app = make_app(engine, config, token=token, hosts=hosts)
     named = named_classes(origin.dataset, now.labels) if origin.dataset and now.labels is not None else None
-    explorer = Explorer(engine, now, folder, named)
+    explorer = Explorer(engine, now, folder, named, partial(origin.columns, now.node_ids))
     add_explorer(app, explorer)
 
     def announce() -> None:

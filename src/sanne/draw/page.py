@@ -57,6 +57,7 @@ def _data(picture: MapPicture) -> dict[str, Any]:
         "regions": [vars(region) for region in picture.regions],
         "points": _packed(picture.points, "<f4"),
         "colours": [_packed(colouring.codes, "<u2") for colouring in picture.colourings],
+        "uncertainty": None if picture.uncertainty is None else _packed(picture.uncertainty, "<f4"),
         "texts": texts,
         "links": links and [_packed(links[0], "<u4"), _packed(links[1], "<u4")],
     }

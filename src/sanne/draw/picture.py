@@ -31,11 +31,12 @@ class Nodes:
             levels, texts=self.texts, labels=self.columns.get("label"), ids=self.ids, rows=self.reduced
         )
         regions = find_regions(points, levels, names)
-        broad = names[0][0]
-        if len(broad) < 2:
-            return self._given or [plain(len(points))], regions
-        members = np.array([broad.get(cluster, "") for cluster in levels[:, 0].tolist()], object)
-        return [*self._given, colour_by(COMMUNITY, members, self.reduced)], regions
+        colourings, broad = self._given, names[0][0]
+        if len(broad) > 1:
+            members = np.array([broad.get(cluster, "") for cluster in levels[:, 0].tolist()], object)
+            colourings = [*self._given, colour_by(COMMUNITY, members, self.reduced)]
+        classes_first = sorted(colourings, key=lambda one: one.kind)
+        return classes_first or [plain(len(points))], regions
 
     @cached_property
     def _clusters(self) -> npt.NDArray[np.int64]:
@@ -60,5 +61,6 @@ class MapPicture:
     title: str
     subtitle: str
     method: Literal["tsne", "pca"]
+    uncertainty: npt.NDArray[Any] | None = None
     texts: Sequence[Any] | None = None
     links: tuple[npt.NDArray[Any], npt.NDArray[Any]] | None = None  # CSR of the points

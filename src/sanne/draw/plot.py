@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sanne.draw.colours import Colouring
 from sanne.draw.image import PICTURES, draw_picture, matplotlib_figure
 from sanne.draw.page import write_page
-from sanne.draw.picture import MapPicture, Nodes
+from sanne.draw.picture import COMMUNITY, MapPicture, Nodes
 from sanne.draw.reduce import FEWEST, FITTED_AT_MOST, PrincipalAxes, first_two, lay_out, tsne_package
 from sanne.errors import InputError, MissingExtraError
 from sanne.files.atomic import check_target, replaced_file
@@ -69,21 +69,24 @@ def plot_map(
         if value is not None and len(np.asarray(value, object)) != len(rows):
             plural = "labels" if name == "label" else name
             raise InputError(f"{len(rows)} vectors but {len(np.asarray(value, object))} {plural}: give one per vector")
+    titles = [name for name, value in given.items() if value is not None] + [COMMUNITY]
+    if color not in (None, *titles):
+        raise InputError(f"no column {color!r} to colour by; choose one of {', '.join(titles)}")
     marks = np.zeros(len(rows), bool) if new is None else np.asarray(new, bool)
     order = numpy_stream(seed, "plot").permutation(len(rows))  # no class lies on top of the others
     order = np.concatenate([order[~marks[order]], order[marks[order]]])
     chosen = _chosen_method(method, len(rows))
-    reduced = PrincipalAxes(rows[order[:FITTED_AT_MOST]].astype(np.float64))(rows)[order]
+    reduced = PrincipalAxes(rows[order[:FITTED_AT_MOST]].astype(np.float32))(rows)[order]
     picked = {name: np.asarray(value, object if name == "label" else None)[order]
               for name, value in given.items() if value is not None}  # fmt: skip
     ids = (np.arange(len(rows)) if node_ids is None else np.asarray(node_ids, object))[order].tolist()
     spoken = None if texts is None else [texts[row] for row in order.tolist()]
     points = _points(reduced, chosen, seed)
     colourings, named = Nodes(reduced, picked, spoken, ids, seed).contents(points)
-    colourings = _first(colourings, color)
+    colourings.sort(key=lambda colouring: colouring.title != color)
     picture = MapPicture(
         points, ids, colourings, named if regions else [], int(marks.sum()), title or "",
-        _facts(len(rows), colourings[0], int(marks.sum()), chosen), chosen, spoken,
+        _facts(len(rows), colourings[0], int(marks.sum()), chosen), chosen, picked.get("uncertainty"), spoken,
         None if links is None else _reordered(links, order),
     )  # fmt: skip
     with replaced_file(target) as part:
@@ -100,13 +103,6 @@ def map_points(vectors: Points, method: Literal["tsne", "pca"], seed: int = 0) -
 
 def _points(reduced: Points, method: str, seed: int) -> Points:
     return np.asarray(first_two(reduced) if method == "pca" else lay_out(reduced, seed), np.float64)
-
-
-def _first(colourings: list[Colouring], wanted: str | None) -> list[Colouring]:
-    titles = [colouring.title for colouring in colourings]
-    if wanted is not None and wanted not in titles:
-        raise InputError(f"no column {wanted!r} to colour by; choose one of {', '.join(titles) or 'none'}")
-    return sorted(colourings, key=lambda colouring: colouring.title != wanted)
 
 
 def _reordered(links: Any, order: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

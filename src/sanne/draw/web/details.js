@@ -71,13 +71,13 @@ export class Details {
 
   _parts(node, similar, prediction) {
     const row = this.nodes.row(node.id);
-    const label = this.nodes.className(row) ?? node.label;
+    const label = this.nodes.describe(row) ?? node.label;
     const facts = element("p", { class: "facts" });
-    if (label !== undefined && label !== null) {
+    if (label !== undefined && label !== null && this.nodes.colouring?.title !== "uncertainty") {
       facts.append(element("span", { class: "kind" }, dot(this.lists.colour(node.id)), label));
     }
     if (node.added) facts.append(element("span", {}, "added after the fit"));
-    if (!isOffline) facts.append(uncertaintyFact(node.uncertainty));
+    facts.append(uncertaintyFact(node.uncertainty));
     if (node.stale) facts.append(element("span", {}, "its vector is out of date: something changed nearby"));
     const add = element("button", { type: "button", class: "button" }, "Add a node linked to it");
     add.addEventListener("click", () => this.add(node.id));

@@ -126,7 +126,6 @@ async function start() {
     info = await getJson("v1/map");
     nodes.setIds(await getJson("v1/map/ids"), info.new ?? 0);
     nodes.noColour = info.no_colour;
-    legend.offer(info.colourings);
     await loadPoints();
   } catch (error) {
     notice(error.message, { large: true, retry: start });
@@ -147,9 +146,10 @@ async function loadPoints() {
   if (version !== info.version) info = await getJson("v1/map");
   const first = nodes.before.length === 0;
   const moves = nodes.setPoints(new Float32Array(bytes));
+  legend.offer(info.colourings);
   marks.regions = await getJson("v1/map/regions");
   arrived = 0;
-  await recolour(nodes.at);
+  await recolour(Math.max(0, info.colourings.findIndex(({ title }) => title === nodes.colouring?.title)));
   if (moves && !calm()) morph();
   showAll(!first);
 }
@@ -316,7 +316,7 @@ function tip(place) {
   byId("points").classList.toggle("over", row >= 0);
   box.hidden = row < 0;
   if (row < 0) return;
-  const label = nodes.className(row);
+  const label = nodes.describe(row);
   const text = element("p", { hidden: true });
   box.replaceChildren(element("b", {}, nodes.ids[row]), ...(label ? [element("span", {}, ` · ${label}`)] : []), text);
   textOf(row, text, () => put(box, place));

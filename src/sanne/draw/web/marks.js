@@ -4,6 +4,10 @@ import { HIDDEN } from "./nodes.js";
 
 const SIZES = [15, 13, 12]; // CSS pixels of the names of regions, by level
 const APPEAR = [0, 1.4, 2.8]; // times as large as when everything is visible
+const NUDGES = [0, 1, -1, 2, -2]; // heights of a name that it is moved by where it would overlap another
+const NAMED_FROM = 8; // times as large as when everything is visible, from which nodes have names
+const NAMED_AT_MOST = 300; // nodes in view; more have no names
+const RINGED_LINKS = 60; // with more, linked nodes have no rings
 const PULSE = 1400; // milliseconds
 const RINGED_AT_MOST = 4000; // new nodes
 
@@ -41,10 +45,11 @@ export class Marks {
     context.setTransform(view.ratio, 0, 0, view.ratio, 0, 0);
     context.clearRect(0, 0, canvas.width, canvas.height);
     this.size = size;
+    this.taken = []; // boxes of names
     this._lines();
     this._newcomers();
     for (const row of this.similar) this._ring(row, 2.5, this.colours.ink, 1.4, [2.5, 2.5]);
-    for (const row of this.links) this._ring(row, 2.5, this.colours.ink, 1.4);
+    if (this.links.length <= RINGED_LINKS) for (const row of this.links) this._ring(row, 2.5, this.colours.ink, 1.4);
     this._preview();
     if (this.selected >= 0) this._chosen(this.selected);
     if (this.pointed >= 0) {
@@ -53,8 +58,9 @@ export class Marks {
     }
     if (this.selected >= 0) this._name(this.selected, true);
     this._drawPulses();
-    this._regions();
     if (view.keyboard && document.activeElement === view.canvas) this._cross();
+    this._regions();
+    this._nodeNames();
   }
 
   _at(row) {
@@ -80,7 +86,8 @@ export class Marks {
     this.context.strokeStyle = this.colours.ink;
     this.context.lineCap = "round";
     if (this.selected >= 0) {
-      for (const row of this.links) if (this._seen(row)) this._line(this._at(this.selected), this._at(row), 1.2, 0.45);
+      const alpha = 0.45 * Math.max(0.25, Math.min(1, RINGED_LINKS / this.links.length));
+      for (const row of this.links) if (this._seen(row)) this._line(this._at(this.selected), this._at(row), 1.2, alpha);
     }
     if (!this.preview) return;
     const at = this.view.toScreen(this.preview.x, this.preview.y);
@@ -154,44 +161,73 @@ export class Marks {
 
   // Names of regions, where they do not overlap; zooming in shows finer ones.
   _regions() {
-    const { context, view } = this;
+    const { view } = this;
     const zoom = view.scale / view.fitted;
-    const taken = [];
+    const before = this.taken.length;
+    for (const { level, name, x, y } of this.regions) {
+      if (zoom < APPEAR[level]) continue;
+      const size = SIZES[level] - (view.width < 500 ? 1.5 : 0);
+      this._write(name, view.toScreen(x, y), `${level ? 500 : 700} ${size}px system-ui, sans-serif`, size, NUDGES, this.colours.ink);
+    }
+    this.named = this.taken.length - before;
+  }
+
+  // Zoomed in far enough, names of nodes as well.
+  _nodeNames() {
+    const { view, nodes } = this;
+    if (view.scale < NAMED_FROM * view.fitted) return;
+    const [left, top] = view.toMap(0, 0);
+    const [right, bottom] = view.toMap(view.width, view.height);
+    const rows = [];
+    for (let row = 0; row < nodes.count && rows.length <= NAMED_AT_MOST; row += 1) {
+      const [x, y] = [nodes.points[2 * row], nodes.points[2 * row + 1]];
+      if (x > left && x < right && y < top && y > bottom && nodes.flags[row] !== HIDDEN && row !== this.selected) rows.push(row);
+    }
+    if (rows.length > NAMED_AT_MOST) return;
+    for (const row of rows) {
+      const [x, y] = this._at(row);
+      this._write(cut(nodes.ids[row]), [x, y + this.size * 0.5 + 8], "400 11px system-ui, sans-serif", 11, [0], this.colours.soft);
+    }
+  }
+
+  // Write a name where it is free, in the middle of a place or just above or below it; without room, not at all.
+  _write(name, [x, y], font, size, nudges, colour) {
+    const { context, view } = this;
+    if (x < 0 || y < 0 || x > view.width || y > view.height) return;
+    context.font = font;
+    const [wide, high] = [context.measureText(name).width / 2 + 5, size / 2 + 4];
+    const middle = Math.min(Math.max(x, wide), view.width - wide);
+    const places = nudges.map((nudge) => [middle - wide, y + (2 * nudge - 1) * high, middle + wide, y + (2 * nudge + 1) * high]);
+    const box = places.find((one) => one[1] >= 0 && one[3] <= view.height && !this.taken.some((other) => overlap(one, other)));
+    if (!box) return;
+    this.taken.push(box);
     context.textAlign = "center";
     context.textBaseline = "middle";
     context.lineJoin = "round";
-    for (const { level, name, x, y } of this.regions) {
-      if (zoom < APPEAR[level]) continue;
-      const [left, top] = view.toScreen(x, y);
-      context.font = `${level ? 500 : 700} ${SIZES[level] - (view.width < 500 ? 1.5 : 0)}px system-ui, sans-serif`;
-      const [wide, high] = [context.measureText(name).width / 2 + 5, SIZES[level] / 2 + 4];
-      const box = [left - wide, top - high, left + wide, top + high];
-      if (box[0] < 0 || box[1] < 0 || box[2] > view.width || box[3] > view.height) continue;
-      if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
-      taken.push(box);
-      context.globalAlpha = this.nodes.stand === null ? 1 : 0.5;
-      context.lineWidth = 4;
-      context.strokeStyle = this.colours.paper;
-      context.fillStyle = this.colours.ink;
-      context.strokeText(name, left, top);
-      context.fillText(name, left, top);
-      context.globalAlpha = 1;
-    }
-    this.named = taken.length;
+    context.globalAlpha = this.nodes.stand === null ? 1 : 0.5;
+    context.lineWidth = 4;
+    context.strokeStyle = this.colours.paper;
+    context.fillStyle = colour;
+    context.strokeText(name, middle, (box[1] + box[3]) / 2);
+    context.fillText(name, middle, (box[1] + box[3]) / 2);
+    context.globalAlpha = 1;
   }
 
   _text(text, [x, y], away, strong, align = null) {
     const { context } = this;
-    const shown = text.length > 40 ? `${text.slice(0, 39)}…` : text;
+    const shown = cut(text);
     context.font = `${strong ? 650 : 500} 13px system-ui, sans-serif`;
     context.textBaseline = "middle";
-    const left = x + away + context.measureText(shown).width > this.view.width - 8;
+    const wide = context.measureText(shown).width;
+    const left = x + away + wide > this.view.width - 8;
     context.textAlign = align ?? (left ? "right" : "left");
     context.lineJoin = "round";
     context.lineWidth = 4;
     context.strokeStyle = this.colours.paper;
     context.fillStyle = this.colours.ink;
     const at = left && !align ? x - away : x + away;
+    const start = align ? at - wide / 2 : left ? at - wide : at;
+    this.taken.push([start - 3, y - 10, start + wide + 3, y + 10]);
     context.strokeText(shown, at, y);
     context.fillText(shown, at, y);
   }
@@ -227,3 +263,7 @@ export class Marks {
     }
   }
 }
+
+const overlap = (one, other) => one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3];
+
+const cut = (text) => (String(text).length > 40 ? `${String(text).slice(0, 39)}…` : String(text));

@@ -111,6 +111,12 @@ export class Nodes {
     return `about ${Number((low + ((colour + 0.5) / light.length) * (high - low)).toPrecision(2))}`;
   }
 
+  // The class of a node, or what is measured with its value.
+  describe(row) {
+    const name = this.className(row);
+    return name !== undefined && this.colouring?.kind === "number" ? `${this.colouring.title} ${name}` : name;
+  }
+
   x(row) {
     return this.points[2 * row];
   }

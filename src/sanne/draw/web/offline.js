@@ -11,6 +11,7 @@ async function load() {
   const data = await new Response(stream).json();
   place.remove();
   data.rows = new Map(data.ids.map((id, row) => [String(id), row]));
+  data.uncertainty = data.uncertainty && new Float32Array(bytesOf(data.uncertainty).buffer);
   data.links = data.links?.map((packed) => new Uint32Array(bytesOf(packed).buffer));
   return data;
 }
@@ -40,7 +41,8 @@ function node(data, id) {
   if (row === undefined) throw Object.assign(new Error(`There is no node “${id}” on this map.`), { status: 404 });
   const ends = data.links ? [...data.links[1].subarray(data.links[0][row], data.links[0][row + 1])] : null;
   const neighbours = ends?.map((end) => ({ id: data.ids[end], weight: 1 }));
-  return { id: data.ids[row], text: data.texts?.[row], degree: ends?.length, neighbours, added: row >= data.ids.length - data.info.new };
+  const added = row >= data.ids.length - data.info.new;
+  return { id: data.ids[row], text: data.texts?.[row], degree: ends?.length, neighbours, added, uncertainty: data.uncertainty?.[row] };
 }
 
 function find(data, query, limit) {

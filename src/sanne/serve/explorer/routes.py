@@ -1,5 +1,6 @@
 """The page at /, and what it asks for besides the engine's own routes: the map, new nodes on it, and a search."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -56,15 +57,23 @@ class Explorer:
     """The map and the search, kept up to date with the engine; for one thread at a time, as look-ups run.
 
     `graph` and `store` are what the engine was opened with; `labels` are the names of the graph's labels, if it has
-    any. The map is not computed before it is first asked for.
+    any; `columns` reads what else points can be coloured by. The map is not computed before it is first asked for.
     """
 
-    def __init__(self, engine: Engine, graph: Graph, store: str | Path, labels: npt.NDArray[Any] | None = None) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        graph: Graph,
+        store: str | Path,
+        labels: npt.NDArray[Any] | None = None,
+        columns: Callable[[], dict[str, npt.NDArray[Any]]] = dict,
+    ) -> None:
         self.engine = engine
         self.search = NodeSearch(graph, engine.text_changes)
         self._graph = graph
         self._store = Path(store)
         self._labels = graph.labels if labels is None else labels
+        self._columns = columns
         self._map: NodeMap | None = None
 
     @property
@@ -77,6 +86,7 @@ class Explorer:
                 columns["label"] = self._labels
             if self.engine.predicts:
                 columns[PREDICTED] = self._predicted(vectors)
+            columns |= self._columns()
             uncertainty = np.load(self._store / "uncertainty.npy", mmap_mode="r")
             if np.isfinite(uncertainty).any():
                 columns[UNCERTAINTY] = uncertainty
