@@ -5,7 +5,7 @@ SANNE_PAGE_PICTURE names a file for a picture of the page on Cora.
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -247,12 +247,19 @@ def test_a_node_that_others_delete_goes_from_the_map_by_itself(visit: Visit, sit
     before, words = points.screenshot(), facts.text_content() or ""
     site.client.post("/v1/nodes", json={"nodes": [{"id": "short stay", "text": "genes", "links": ["paper-21"]}]})
     expect(facts).not_to_have_text(words, timeout=WAIT)
-    page.wait_for_timeout(300)
-    assert points.screenshot() != before
+    wait_until(page, lambda: points.screenshot() != before)
     site.client.delete("/v1/nodes/short stay")
     expect(facts).to_contain_text("deleted", timeout=WAIT)
-    page.wait_for_timeout(300)
-    assert points.screenshot() == before
+    wait_until(page, lambda: points.screenshot() == before)
+
+
+def wait_until(page: Page, holds: Callable[[], bool]) -> None:
+    """Wait for what a slow machine may draw late."""
+    for _ in range(WAIT // 500):
+        if holds():
+            return
+        page.wait_for_timeout(500)
+    raise AssertionError("the map has not changed as it should have")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -47,7 +47,6 @@ export class Marks {
     this.size = size;
     this.taken = []; // boxes of names
     this._lines();
-    this._newcomers();
     for (const row of this.similar) this._ring(row, 2.5, this.colours.ink, 1.4, [2.5, 2.5]);
     if (this.links.length <= RINGED_LINKS) for (const row of this.links) this._ring(row, 2.5, this.colours.ink, 1.4);
     this._preview();
@@ -61,6 +60,7 @@ export class Marks {
     if (view.keyboard && document.activeElement === view.canvas) this._cross();
     this._regions();
     this._nodeNames();
+    this._newcomers(); // over names, so that none is hidden
   }
 
   _at(row) {
