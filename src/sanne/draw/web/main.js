@@ -18,8 +18,11 @@ const LOOK_AGAIN = 2500; // milliseconds between checks for new nodes and for a 
 const MORPH = 1200; // milliseconds from one map to the next
 const REACH = 48; // CSS pixels around the centre, where Enter looks for a node
 const READ = 150; // milliseconds that the mouse rests on a node before its text is shown
-const MANY = 5000; // points, above which a slow machine draws only a part of them while the map moves
+const MANY = 30000; // points, above which a slow machine draws only a part of them while the map moves
+const FEWEST = 20000; // points, below which that part does not go
 const SLOW = 45; // milliseconds a frame, above which fewer points are drawn while the map moves
+const REST = 400; // milliseconds without a movement, after which all points are drawn
+const PAUSE = 150; // milliseconds after a frame, within which the next one belongs to the same movement
 
 const nodes = new Nodes();
 const view = new View(byId("points"));
@@ -40,10 +43,13 @@ let opener = null; // what had the focus before the panel opened
 
 let waiting = false;
 let settled = 0;
+let asked = 0; // when the next frame was asked for
+let painted = 0; // when the last one was
 
 function redraw() {
   if (waiting) return;
   waiting = true;
+  asked = performance.now();
   requestAnimationFrame(paint);
 }
 
@@ -64,19 +70,19 @@ function paint(now) {
   if (nodes.count > MANY) adapt(performance.now() - begun, now);
 }
 
-let lastFrame = 0;
-
 // Very many points on a slow machine: draw a part of them while the map moves, and all once it rests.
 function adapt(spent, now) {
-  const gap = now - lastFrame;
-  lastFrame = now;
-  const slow = Math.max(spent, gap < 500 ? gap : 0);
-  if (slow > SLOW && share > 0.1) share *= 0.7;
+  const slow = Math.max(spent, asked - painted < (view.held ? 10 * PAUSE : PAUSE) ? now - painted : 0);
+  if (slow > SLOW) share = Math.max(FEWEST / nodes.count, share * Math.max(0.3, SLOW / slow));
+  else if (slow && slow < SLOW / 2) share = Math.min(1, 1.2 * share);
+  painted = performance.now();
   clearTimeout(settled);
-  settled = setTimeout(() => {
-    if (share === 1) return;
-    scatter?.draw(view, { moved, share: 1, size: pointSize() });
-  }, 250);
+  if (share < 1) settled = setTimeout(settle, REST);
+}
+
+function settle() {
+  if (view.held) settled = setTimeout(settle, REST);
+  else scatter?.draw(view, { moved, share: 1, size: pointSize() });
 }
 
 function resize() {

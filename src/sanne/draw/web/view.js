@@ -26,6 +26,11 @@ export class View {
     this._listen();
   }
 
+  // Whether the map is being dragged.
+  get held() {
+    return this._pointers.size > 0;
+  }
+
   resize(width, height, ratio) {
     Object.assign(this, { width: Math.max(1, width), height: Math.max(1, height), ratio });
   }
