@@ -383,7 +383,7 @@ def _settle(
             largest = max(largest, shares[place, r])
         if largest >= tolerance:
             nodes[kept] = nodes[place]
-            factor = (degree / degrees[place]) ** 0.5
+            factor = math.sqrt(degree / degrees[place])
             for r in range(elsewhere.size):
                 scaled[kept, r] = shares[place, r] * factor
             kept += 1
