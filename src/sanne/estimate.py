@@ -18,13 +18,13 @@ from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
 from sanne.infer.read import reads_whole
 from sanne.model.artifact import Artifact
-from sanne.model.hidden import SPREAD_BYTES, HiddenModel
+from sanne.model.hidden import HiddenModel
 from sanne.model.kinds import model_kind
 from sanne.model.learn import DEFAULT_DIM, FITTED, learn
 from sanne.model.model import Model
 from sanne.vectors.formats import write_vectors
 from sanne.vectors.parquet import ROW_GROUP
-from sanne.walks.diffusion import Diffusion
+from sanne.walks.diffusion import SPREAD_BYTES, Diffusion
 
 _PROBES = 1000, 4000, 12_000  # nodes; the first ones are for what takes time only once, such as compiling
 _PROBE_EMBEDDED, _PROBE_ROUNDS = 256, 5  # nodes, and how often: the median counts

@@ -1,6 +1,7 @@
 """The model of hidden words: planted groups, order of columns, one node or all, and graphs of every shape."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from planted import accuracy, document_graph, planted_graph, tiny_config
 from sanne.config import Config
 from sanne.errors import InputError
 from sanne.features.views import Views
+from sanne.files.scratch import memory_limit
 from sanne.graph import sparse
 from sanne.graph.graph import FloatArray, Graph
 from sanne.graph.split import hide_nodes
@@ -20,7 +22,7 @@ from sanne.infer.embed import embed, embed_present
 from sanne.model import learn as learning
 from sanne.model.artifact import Artifact
 from sanne.model.fit import fit_model
-from sanne.model.hidden import HiddenModel, Part
+from sanne.model.hidden import HiddenModel, Part, compact
 from sanne.model.learn import learn
 from sanne.vectors.normalise import unit
 from sanne.walks.diffusion import Diffusion
@@ -360,13 +362,32 @@ def test_a_large_graph_is_learnt_from_a_part_of_its_nodes(
     assert np.min(np.sum(unit(present(part, graph)) * unit(again), axis=1)) > 0.9999
 
 
+@pytest.mark.parametrize("kind", ["text", "numbers"])
+def test_a_fit_within_little_memory_gives_the_same_vectors(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = document_graph(3, 120) if kind == "text" else planted_graph(3, 120)
+    monkeypatch.setattr(learning, "FITTED", 150)
+    free = fitted(graph)
+    with memory_limit(50_000, tmp_path):  # so that all that is large goes to files, and their pages are given back
+        limited = fitted(graph)
+        vectors, again = present(limited, graph), embed(limited, graph).vectors
+    assert isinstance(vectors, np.memmap)
+    assert not list(tmp_path.iterdir())  # files without names
+    expected = present(free, graph)
+    for found in (vectors, again):
+        np.testing.assert_allclose(
+            found @ found.T, expected @ expected.T, atol=5e-3 * np.abs(expected @ expected.T).max()
+        )
+
+
 def test_numbers_far_from_all_others_are_kept_exactly() -> None:
     rows = np.random.default_rng(0).standard_normal((2000, 2, 3)).astype(np.float32)
-    (part,) = learning._compact(Part(0, slice(0, 3), [1, 2], rows))
+    (part,) = compact(Part(0, slice(0, 3), [1, 2], rows))
     assert part.rows.dtype == np.float16
     np.testing.assert_allclose(part.rows.astype(np.float32) * part.scale, rows, rtol=1e-3, atol=1e-6)
     rows[7, 1, 2] = 1e9
-    (part,) = learning._compact(Part(0, slice(0, 3), [1, 2], rows))
+    (part,) = compact(Part(0, slice(0, 3), [1, 2], rows))
     np.testing.assert_array_equal(part.rows * np.float32(part.scale), rows)
 
 

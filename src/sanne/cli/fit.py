@@ -40,6 +40,7 @@ def fit(
     force: Annotated[bool, typer.Option("--force", help="Replace the model in the folder, if there is one.")] = False,
     settings: options.Sets = None,
     dtype: options.VectorType = "float32",
+    memory: options.Memory = None,
     estimate: options.Estimated = False,
     as_json: options.Json = False,
 ) -> None:
@@ -69,7 +70,7 @@ def fit(
 
         options.show(estimate_fit(_load(origin), config, seed).to_dict(), as_json)
         return
-    with claimed(out):
+    with claimed(out), options.limited(memory, out):
         graph = _load(origin)
         origin = replace(origin, **graph.chosen)  # newcomers are read in the same way, whatever their table looks like
         seconds = _fit_and_save(model, graph, origin, out, resume, dtype)

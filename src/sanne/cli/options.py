@@ -7,6 +7,7 @@ import logging
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -52,6 +53,10 @@ KnownText = Annotated[
     list[str] | None,
     typer.Option("--text", help="Column with text, if the model does not record it; may be repeated."),
 ]
+Memory = Annotated[
+    str | None,
+    typer.Option("--memory", help="Memory limit, such as 8GiB: larger arrays are kept on disk, beside --out."),
+]
 Estimated = Annotated[bool, typer.Option("--estimate", help="Estimate time and memory, run nothing.")]
 Source = Annotated[
     str,
@@ -83,6 +88,14 @@ def require_out(out: Path | None, example: str) -> Path:
     if out is None:
         raise InputError(f"missing --out: give --out {example}, or --estimate for the time and memory it would take")
     return out
+
+
+def limited(memory: str | None, out: Path) -> AbstractContextManager[None]:
+    """The limit that --memory sets, with files beside what is written."""
+    from sanne.files.scratch import memory_limit
+    from sanne.graph.folder.build import parse_size
+
+    return memory_limit(None if memory is None else parse_size(memory), out.absolute().parent)
 
 
 def parse_settings(pairs: list[str] | None) -> dict[str, Any] | None:

@@ -46,6 +46,7 @@ def embed(
         bool, typer.Option("--partitioned", help="With Ray: each process holds a part of the graph. For all nodes.")
     ] = False,
     dtype: options.VectorType = "float32",
+    memory: options.Memory = None,
     estimate: options.Estimated = False,
     as_json: options.Json = False,
 ) -> None:
@@ -98,7 +99,8 @@ def embed(
             yield part
             raise_if_interrupted()  # an interrupt that a library lost
 
-    write_parts(out, watched(), count, artifact.model.vector_dim, dtype=dtype)
+    with options.limited(memory, out):
+        write_parts(out, watched(), count, artifact.model.vector_dim, dtype=dtype)
     known = np.concatenate(uncertainties)
     result = {
         "vectors": str(out),

@@ -1,6 +1,5 @@
 """Numbers to vectors: dense attributes are standardised, column by column, as they were in fit."""
 
-import mmap
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -11,6 +10,7 @@ import scipy.sparse as sp
 from sanne.config import FeatureConfig
 from sanne.errors import InputError
 from sanne.features.base import FeatureMap, register_features
+from sanne.files.scratch import give_back, room_for
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.sparse import row_blocks
 
@@ -63,9 +63,10 @@ class Standardised(FeatureMap):
                 f"the graph has {values.shape[1]} feature columns but the model was fitted on {self.width}; "
                 "give the columns that fit read, in the same order"
             )
+        result: FloatArray = room_for(values.shape)
         with np.errstate(over="ignore", invalid="ignore"):
-            result: FloatArray = values - self._mean
-            result *= self._scale
+            for block in row_blocks(len(values)):
+                result[block] = (values[block] - self._mean) * self._scale
         fine = _each_row(result, lambda rows: np.abs(rows) < _FARTHEST)
         if not fine.all():  # the difference of two large numbers may overflow single precision
             with np.errstate(over="ignore"):
@@ -73,7 +74,7 @@ class Standardised(FeatureMap):
             fine[~fine] = (np.abs(result[~fine]) < _FARTHEST).all(axis=1)
             _check(graph, nodes, fine, f"is {_FARTHEST:g} deviations or more from the mean of the fit")
         if nodes is None and isinstance(graph.features, np.memmap):
-            _let_go(graph.features)
+            give_back()
         return result
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
@@ -91,13 +92,6 @@ def _numbers(graph: Graph, nodes: IntArray | None) -> FloatArray:
     dense: FloatArray = np.asarray(values.toarray() if sp.issparse(values) else values, np.float32)
     check_finite(graph, nodes, _each_row(dense, np.isfinite))
     return dense
-
-
-def _let_go(mapped: "np.memmap[Any, Any]") -> None:
-    """Let the system take back the memory of a mapped file that was read as a whole; it is read again if needed."""
-    base = getattr(mapped, "_mmap", None)
-    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED") and mapped.mode == "r":
-        base.madvise(mmap.MADV_DONTNEED)
 
 
 def _each_row(rows: FloatArray, test: Callable[[FloatArray], npt.NDArray[np.bool_]]) -> npt.NDArray[np.bool_]:

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.errors import first_line
+from sanne.files.scratch import note_map
 
 _MAGIC = b"\x93NUMPY"
 
@@ -29,6 +30,7 @@ def map_npy(path: str | Path) -> npt.NDArray[Any]:
         raise ValueError(first_line(error)) from None
     if array.dtype.kind not in "biufcU":
         raise ValueError(f"it holds {array.dtype}, not numbers")
+    note_map(array)
     return array
 
 

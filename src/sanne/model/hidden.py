@@ -8,6 +8,7 @@ that arrives later goes through the same matrix.
 """
 
 import itertools
+import mmap
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Self
 
@@ -19,19 +20,20 @@ from sanne.config import Config
 from sanne.errors import InputError
 from sanne.features.base import FeatureMap
 from sanne.features.views import Views
+from sanne.files.scratch import memory_limited, room_for
 from sanne.graph.graph import FloatArray, Graph, IntArray
-from sanne.graph.sparse import LINE, each_block
+from sanne.graph.sparse import each_block
 from sanne.model.clusters import doubt
 from sanne.model.model import Asked, Model, Pull, Reading, largest_shares
 from sanne.model.ridge import Doubles
 from sanne.model.safe_files import Shapes
 from sanne.vectors.normalise import unit
-from sanne.walks.diffusion import Diffusion, Work, step_weights
+from sanne.walks.diffusion import Diffusion, Work, columns_at_once, step_weights
 
 LARGEST_DIM = 4096
 _FEW = 1024  # nodes
+_FARTHEST = 10_000.0  # times the typical number, up to where tokens may be kept in half precision
 CLUSTERS = (32, 64)  # sizes of the clusterings by which uncertainty is told
-SPREAD_BYTES = 3 * 2**29  # of one view at all restarts, some columns of it at a time
 
 
 class Token(NamedTuple):
@@ -176,30 +178,46 @@ class HiddenModel(Model):
         return Reading(vectors, self.uncertainty(vectors), contributions)
 
     def read_whole(self, diffusion: Diffusion, features: FloatArray) -> FloatArray:
-        after = diffusion.after_step(features[:, self.layout.columns[0]])
-        return self.vectors_of(diffusion, features, self.spread(diffusion, features), self.degrees(diffusion), after)
+        after, parts = diffusion.after_step(features[:, self.layout.columns[0]]), self.spread(diffusion, features)
+        if memory_limited() is not None:
+            parts = itertools.chain.from_iterable(map(self.kept, parts))
+        return self.vectors_of(diffusion, features, parts, self.degrees(diffusion), after)
+
+    def kept(self, part: Part) -> list[Part]:
+        """A part of all nodes for later: `spread` uses its memory again."""
+        return [part] if part.restarts == [self.layout.itself] else compact(part)
 
     def vectors_of(
         self, diffusion: Diffusion, features: FloatArray, parts: Iterable[Part], degrees: FloatArray, after: FloatArray
     ) -> FloatArray:
-        """Vectors of all nodes from their tokens; parts are let go one after the other, and `after` is overwritten."""
+        """Vectors of all nodes from their tokens; parts are let go one after the other."""
         layout, matrix = self.layout, self.matrix
         words = features[:, layout.columns[0]]
-        vectors = np.zeros((len(features), self.vector_dim), np.float32)  # which take memory as they are filled in
-        for part in parts:
+        vectors = room_for((len(features), self.vector_dim))  # which take memory as they are filled in
+        waiting: dict[int, list[Part]] = {}  # parts with all columns of some nodes
+
+        def add_part(part: Part) -> None:
             places = [layout.place(part.view, restart) for restart in part.restarts]
-            weights = np.concatenate([matrix[place][part.columns] for place in places])
-            _add_products(vectors[part.nodes], part.rows.reshape(len(part.rows), -1), np.float32(part.scale) * weights)
+            weights = np.float32(part.scale) * np.concatenate([matrix[place][part.columns] for place in places])
+            rows, add = part.rows.reshape(len(part.rows), -1), _add_product if part.nodes.stop else _add_products
+            add(vectors[part.nodes], rows, weights)
+
+        for part in parts:
+            if part.nodes.stop:
+                waiting.setdefault(part.nodes.start, []).append(part)
+            else:
+                add_part(part)
             del part  # or it would stay in memory while the next one is computed
 
         def add(block: slice) -> None:
+            for part in waiting.pop(block.start, []):
+                add_part(part)
             neighbours = self.neighbours(after[block], words[block], diffusion.degrees[block])
-            after[block] = neighbours
             vectors[block] += self.offset
+            _add_product(vectors[block], neighbours, matrix[layout.neighbours])
+            _add_product(vectors[block], degrees[block], matrix[layout.degrees])
 
         each_block(add, len(vectors))
-        _add_products(vectors, after, matrix[layout.neighbours])
-        _add_products(vectors, degrees, matrix[layout.degrees])
         if layout.smoothed is not None:
             _add_products(vectors, words, matrix[layout.own])
             _add_products(vectors, self.smoothed(diffusion, words, self.mixture), matrix[layout.smoothed])
@@ -253,7 +271,7 @@ class HiddenModel(Model):
                 rows = features[:, place] if at is None else features[at, place]
                 yield Part(view, slice(0, width), [self.layout.itself], rows[:, None])
             count = len(far) * (diffusion.held if at is None else len(at)) + 2 * diffusion.held
-            at_once = max(LINE, SPREAD_BYTES // (4 * count) // LINE * LINE)
+            at_once = columns_at_once(count)
             for first in range(0, width if far else 0, at_once):
                 columns = slice(first, min(first + at_once, width))
                 part = features[:, place.start + columns.start : place.start + columns.stop]
@@ -313,13 +331,38 @@ class HiddenModel(Model):
         return found / np.maximum(seen[:, :, -1].T, 1e-12)
 
 
+def compact(part: Part) -> list[Part]:
+    """A part in half the memory, some nodes at a time: in half precision, unless numbers are too far apart for that."""
+    rows = part.rows
+    sizes = each_block(
+        lambda block: (np.sqrt(np.abs(rows[block])).sum(dtype=np.float64), np.abs(rows[block]).max()), len(rows)
+    )
+    roots, largest = zip(*sizes, strict=True)
+    typical = float(sum(roots) / rows.size) ** 2  # by roots: a single far number does not change it
+    if max(largest) >= _FARTHEST * typical:
+        kept = room_for(rows.shape)
+        kept[...] = rows
+        return [part._replace(rows=kept)]
+    whole = None if memory_limited() is None else room_for(rows.shape, np.float16)
+
+    def halved(block: slice) -> Part:
+        # Mapped, as the heap would keep the memory of what is let go.
+        given = rows[block]
+        kept = np.frombuffer(mmap.mmap(-1, 2 * given.size), np.float16) if whole is None else whole[block]
+        kept = kept.reshape(given.shape)
+        np.multiply(given, np.float32(1 / typical), out=kept, casting="same_kind")
+        return Part(*part[:3], kept, typical, block)
+
+    return each_block(halved, len(rows))
+
+
 def _add_products(vectors: FloatArray, rows: npt.NDArray[np.floating[Any]], weights: FloatArray) -> None:
     """Add rows times weights to vectors, by all cores, each some nodes at a time."""
+    each_block(lambda block: _add_product(vectors[block], rows[block], weights), len(vectors))
 
-    def add(block: slice) -> None:
-        for first in range(block.start, block.stop, _FEW):  # small enough to stay in the processor's cache
-            some = slice(first, min(first + _FEW, block.stop))
-            # In place; transposed, as BLAS has arrays column by column.
-            sgemm(1.0, weights.T, np.asarray(rows[some], np.float32).T, 1.0, vectors[some].T, overwrite_c=True)
 
-    each_block(add, len(vectors))
+def _add_product(vectors: FloatArray, rows: npt.NDArray[np.floating[Any]], weights: FloatArray) -> None:
+    for first in range(0, len(vectors), _FEW):  # few enough to stay in the processor's cache
+        some = slice(first, first + _FEW)
+        # In place; transposed, as BLAS has arrays column by column.
+        sgemm(1.0, weights.T, np.asarray(rows[some], np.float32).T, 1.0, vectors[some].T, overwrite_c=True)

@@ -1,6 +1,5 @@
 """Fit a model of hidden words: regressions from what is seen to what is hidden, then principal axes of all parts."""
 
-import mmap
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -10,8 +9,8 @@ from scipy.linalg import eigh
 from sanne.device import available_cores
 from sanne.errors import InputError
 from sanne.features.svd import definite_signs
+from sanne.files.scratch import memory_limited
 from sanne.graph.graph import Adjacency, FloatArray, IntArray
-from sanne.graph.sparse import each_block
 from sanne.model.clusters import spherical_kmeans
 from sanne.model.hidden import CLUSTERS, HiddenModel, Part
 from sanne.model.ridge import Prediction, predict
@@ -30,7 +29,6 @@ _FAINT = 0.05  # and less where the best R2 is below this
 _OWN_INSTEAD = 0.5  # where smoothing does not help, own words count so much of what smoothed ones do not
 _TRUST_IN_NUMBERS = 0.5  # of predictions: columns of numbers tell much of each other, and little that is new
 _KEPT_BYTES = 2**30  # of the tokens of all nodes, which are kept for their vectors; more are computed again
-_FARTHEST = 10_000.0  # times the typical number, up to where tokens may be kept in half precision
 _AXES = 20_000  # nodes that the principal axes are of, at most
 _CLUSTERED = 10_000  # nodes that are clustered, at most
 
@@ -55,13 +53,14 @@ class Learner:
         self.words = features[slice(None) if self.chosen is None else self.chosen, self.layout.columns[0]]
         far = [token.place for token in self.layout.seen if token.restart != self.layout.itself]
         spread = sum(place.stop - place.start for place in far)
-        keeps = self.chosen is not None and 2 * diffusion.num_nodes * spread <= _KEPT_BYTES
+        small = memory_limited() is not None or 2 * diffusion.num_nodes * spread <= _KEPT_BYTES  # else on disk
+        keeps = self.chosen is not None and small
         self.kept: list[Part] = []  # tokens of all nodes, if there are not too many
         self.rows: dict[tuple[int, int], FloatArray] = {}
         for part in model.spread(diffusion, features, None if keeps else self.chosen):
             self._add(Part(*part[:3], part.rows[self.chosen]) if keeps else part)
             if keeps:
-                self.kept += [part] if part.restarts == [self.layout.itself] else _compact(part)
+                self.kept += model.kept(part)
             del part  # or it would stay in memory while the next one is computed
         own = [key for key in self.rows if key[0] == 0]
         self.smoothable = {restart: self.rows.pop((view, restart)) for view, restart in own}
@@ -188,7 +187,6 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
     model.centres = _centres(vectors, model.seed)
     if learner.chosen is not None:
         kept = learner.kept
-        kept.sort(key=lambda part: part.nodes.start or 0)  # nodes are done in turn, and what was kept of them let go
         parts = (kept.pop() for _ in range(len(kept))) if kept else model.spread(diffusion, features)
         del learner, blocks, vectors  # the memory is for the vectors of all nodes
         vectors = model.vectors_of(diffusion, features, parts, all_degrees, after)
@@ -200,27 +198,6 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
         "weights": weights,
         "strengths": [float(f"{guess.strength:.2g}") for guess in guesses],
     }
-
-
-def _compact(part: Part) -> list[Part]:
-    """A part in half the memory, some nodes at a time: in half precision, unless numbers are too far apart for that."""
-    rows = part.rows
-    sizes = each_block(
-        lambda block: (np.sqrt(np.abs(rows[block])).sum(dtype=np.float64), np.abs(rows[block]).max()), len(rows)
-    )
-    roots, largest = zip(*sizes, strict=True)
-    typical = float(sum(roots) / rows.size) ** 2  # by roots: a single far number does not change it
-    if max(largest) >= _FARTHEST * typical:
-        return [part._replace(rows=rows.copy())]
-
-    def halved(block: slice) -> Part:
-        # Mapped, as the heap would keep the memory of what is let go.
-        given = rows[block]
-        kept = np.frombuffer(mmap.mmap(-1, 2 * given.size), np.float16).reshape(given.shape)
-        np.multiply(given, np.float32(1 / typical), out=kept, casting="same_kind")
-        return Part(*part[:3], kept, typical, block)
-
-    return each_block(halved, len(rows))
 
 
 def choose_smoothing(guesses: list[Prediction], restarts: Any) -> tuple[FloatArray, float, float]:

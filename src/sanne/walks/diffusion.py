@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
+from sanne.files.scratch import memory_limited, room_for
 from sanne.graph.graph import Adjacency, FloatArray, IntArray
 from sanne.graph.sparse import AHEAD, LINE, ask_for, in_parts, row_blocks
 from sanne.seeds import kernel
@@ -25,6 +26,7 @@ from sanne.walks.sample import arcs_of, overlay_of
 Work = dict[str, npt.NDArray[np.float32]]
 Spare = dict[tuple[Any, ...], list["Walked"]]
 
+SPREAD_BYTES = 3 * 2**29  # of one view at all restarts, some columns of it at a time
 TOLERANCE = 1e-4  # walks of a few nodes are not followed to where less than this share of them goes
 _LARGE = 10_000  # nodes
 EDGE = 0.3  # nor through a node from where each link would take less than this share of that
@@ -139,11 +141,16 @@ class Diffusion:
 
     def after_step(self, rows: FloatArray, at: IntArray | None = None) -> npt.NDArray[np.float32]:
         """Rows (nodes, width) as walks see them after their first step, of all nodes or those in `at`."""
-        seen, none = np.empty(np.shape(rows), np.float32), np.empty((0, 1, 1), np.float32)
-        self._step(self._scaled(rows, {}), seen, none, np.zeros((2, 1), np.float32), False, np.empty(0, np.int32))
-        chosen: Any = slice(None) if at is None else at
-        seen = seen[chosen]
-        seen *= self._roots[chosen, None]
+        nodes: Any = slice(None) if at is None else at
+        seen, width = room_for((self.num_nodes if at is None else len(at), rows.shape[1])), rows.shape[1]
+        none = np.empty((0, 1, 1), np.float32), np.zeros((2, 1), np.float32), False, np.empty(0, np.int32)
+        at_once, work = columns_at_once(2 * self.held), Work()
+        for first in range(0, width, at_once):
+            columns = slice(first, first + at_once)
+            power = self._scaled(rows[:, columns], work)
+            other = seen if at is None and at_once >= width else _room(work, "other", power.shape)[: self.num_nodes]
+            self._step(power, other, *none)
+            np.multiply(other[nodes], self._roots[nodes, None], out=seen[:, columns])
         return seen
 
     def _scaled(self, rows: FloatArray, work: Work) -> npt.NDArray[np.float32]:
@@ -173,6 +180,13 @@ class Diffusion:
     @cached_property
     def _arcs(self) -> Arcs:
         return arcs_of(self._adjacency)
+
+
+def columns_at_once(numbers: int) -> int:
+    """How many columns are worked on at a time, if each takes so many numbers; whole cache lines, if memory allows."""
+    limit = memory_limited()
+    count = (SPREAD_BYTES if limit is None else limit // 2) // (4 * max(numbers, 1))
+    return max(count // LINE * LINE, LINE if limit is None else min(LINE, max(count, 1)))
 
 
 def _room(work: Work, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.float32]:
