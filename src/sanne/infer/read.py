@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.model.artifact import Artifact
-from sanne.model.model import Around, Reading
+from sanne.model.model import Around, Asked, Reading
 from sanne.seeds import derived_seed
 from sanne.walks.diffusion import Diffusion
 from sanne.walks.sample import WalkSampler
@@ -77,7 +77,7 @@ def reads_whole(num_nodes: int, graph: Graph) -> bool:
     return num_nodes * _MANY >= graph.num_nodes
 
 
-class AskedNodes:
+class AskedNodes(Asked):
     """Some nodes of a graph, as a model asks about them."""
 
     def __init__(self, reader: GraphReader, nodes: IntArray) -> None:

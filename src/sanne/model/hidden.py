@@ -155,15 +155,12 @@ class HiddenModel(Model):
 
     def read(self, asked: Asked, explain: int = 0) -> Reading:
         restarts, steps = self.config.restarts, self.config.restart_steps
-        background = self.background
-        found = []
-        far = self.layout.far
+        background, far = self.background, self.layout.far
         seen = np.zeros((len(restarts) + 1, asked.count, len(background)), np.float32)
-        for i in range(asked.count):
-            surroundings, rows, seen[self.layout.itself, i, :-1] = asked.around(i, restarts, steps, far)
-            seen[:, i, :far] = surroundings.mean(rows, background[:far])
-            seen[:, i, -1] = surroundings.mean(np.ones((len(rows), 1), np.float32), background[-1:])[:, 0]
-            found.append(surroundings)
+        found, near, seen[self.layout.itself, :, :-1] = asked.see(restarts, steps, far)
+        elsewhere = np.stack([around.elsewhere * np.float32(around.degree**0.5) for around in found], axis=1)
+        seen[:, :, :far] = near.transpose(1, 0, 2) + elsewhere[:, :, None] * background[:far]
+        seen[:, :, -1] = np.stack([around.shares.sum(axis=0) for around in found], axis=1) + elsewhere * background[-1]
         degrees = np.array([surroundings.degree for surroundings in found])
         matrix = self.matrix
         vectors = np.tile(self.offset, (asked.count, 1))

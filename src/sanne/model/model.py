@@ -18,6 +18,7 @@ Contribution = tuple[IntArray, npt.NDArray[np.float64]]  # nodes that a vector d
 
 
 Around = tuple[Surroundings, FloatArray, FloatArray]
+Seen = tuple[list[Surroundings], FloatArray, FloatArray]
 
 
 class Asked(Protocol):
@@ -35,6 +36,20 @@ class Asked(Protocol):
         """Where endless many walks of one of the nodes asked for go, the first columns of the features of what they
         visit, and all features of the node itself.
         """
+        raise NotImplementedError
+
+    def see(self, restarts: tuple[float, ...], steps: int, columns: int) -> Seen:
+        """Where the walks of all nodes asked for go, what they see there of the first columns, (count, restarts and the
+        first step, columns), and all features of the nodes themselves.
+        """
+        seen = np.empty((self.count, len(restarts) + 1, columns), np.float32)
+        found, own = [], []
+        for place in range(self.count):
+            around, rows, features = self.around(place, restarts, steps, columns)
+            seen[place] = around.shares.T @ rows
+            found.append(around)
+            own.append(features)
+        return found, seen, np.stack(own)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from sanne.graph.graph import FloatArray, IntArray
-from sanne.model.model import Around, Model, Reading
+from sanne.model.model import Around, Asked, Model, Reading, Seen
 from sanne.serve.engine.state import Group, LiveState
 
 
@@ -37,7 +37,7 @@ def read_nodes(model: Model, state: LiveState, requests: Sequence[ReadRequest]) 
     return Reading(np.concatenate(vectors), np.concatenate(uncertainties), contributions)
 
 
-class _LiveNodes:
+class _LiveNodes(Asked):
     """Nodes of requests, as a model asks about them; meanwhile the nodes of one group at a time are in the graph."""
 
     def __init__(self, state: LiveState, requests: Sequence[ReadRequest]) -> None:
@@ -75,6 +75,24 @@ class _LiveNodes:
         number, features = self._requests[place].number, self._state.features
         found = self._state.graph.around(number, restarts, steps)
         return found, features.of(found.nodes, columns), features.get(number)
+
+    def see(self, restarts: tuple[float, ...], steps: int, columns: int) -> Seen:
+        """In a small graph all requests see much the same nodes: one product for all of them."""
+        features, found, own = self._state.features, [], []
+        if features.small is None:
+            return super().see(restarts, steps, columns)
+        seen = np.empty((self.count, len(restarts) + 1, columns), np.float32)
+        shares = np.zeros((*seen.shape[:2], len(features.small)), np.float32)
+        for place, request in enumerate(self._requests):
+            self._see(request.group)
+            around = self._state.graph.around(request.number, restarts, steps)
+            changed, rows = features.changed(around.nodes, columns)
+            seen[place] = around.shares[changed].T @ rows
+            shares[place][:, around.nodes[~changed]] = around.shares[~changed].T
+            found.append(around)
+            own.append(features.get(request.number))
+        seen += (shares.reshape(-1, len(features.small)) @ features.small[:, :columns]).reshape(seen.shape)
+        return found, seen, np.stack(own)
 
     def _see(self, group: Group | None) -> None:
         """Have the nodes of this group in the graph, and no others."""

@@ -16,6 +16,7 @@ from sanne.serve.live.rows import Growing
 
 _KEPT_BYTES = 2 * 2**30  # the base nodes' feature vectors are kept in memory up to this size
 _ROWS_AT_ONCE = 4096
+_FEW_NODES = 8192
 
 NodeId = str | int
 
@@ -139,6 +140,16 @@ class LiveFeatures:
         result = self._base_rows(np.where(own, 0, nodes), columns)
         result[own] = self._own.rows[slots[own], :columns]
         return result
+
+    @property
+    def small(self) -> FloatArray | None:
+        """The vectors of all base nodes as they were, if they are few."""
+        return self._base if self._base is not None and len(self._base) <= _FEW_NODES else None
+
+    def changed(self, nodes: IntArray, columns: int) -> tuple[npt.NDArray[np.bool_], FloatArray]:
+        """Which nodes are new or have other vectors than before, and the first columns of these."""
+        slots = self._slots.rows[nodes]
+        return slots >= 0, self._own.rows[slots[slots >= 0], :columns]
 
     def _base_rows(self, nodes: IntArray, columns: int | None) -> FloatArray:
         if self._base is not None:
