@@ -27,9 +27,9 @@ from sanne.graph.folder.strings import StringsWriter
 from sanne.graph.graph import CheckedIds, Graph
 from sanne.graph.ids import CountedIds, TooFarApartError, refuse_control_character
 from sanne.graph.readers.columns import Block, Table, read_ids
-from sanne.graph.readers.kinds import Kinds, KindWeights
-from sanne.graph.readers.named import EdgeColumns, NodeColumns, open_table
-from sanne.graph.readers.tables import NO_ROW, Unknown, check_unknown
+from sanne.graph.readers.kinds import Kinds
+from sanne.graph.readers.named import Asked, EdgeColumns, NodeColumns, Unknown, open_table
+from sanne.graph.readers.tables import NO_ROW
 from sanne.interrupts import raise_if_interrupted
 
 LARGEST = int(np.iinfo(np.int32).max)  # nodes in one graph
@@ -45,36 +45,26 @@ def build_graph(
     out: str | Path,
     *,
     node_table: str | Path | None = None,
-    text: str | Sequence[str] | None = None,
-    features: str | Sequence[str] | None = None,
-    label: str | None = None,
-    directed: bool = False,
-    weight: str | bool | None = None,
-    src: str | None = None,
-    dst: str | None = None,
-    id: str | None = None,
-    kind: str | None = None,
-    kind_weights: KindWeights | None = None,
-    unknown: Unknown = "refuse",
     memory: str = "4GiB",
+    **options: Any,
 ) -> Graph:
     """Write the graph of one or more edge files into a graph folder, and open it.
 
     The graph is the one that `load_graph` gives: with a node table its rows are the nodes, without one the ids in
-    sorted order. `memory` limits what is used, the interpreter included. The other arguments mean what they mean there.
+    sorted order. `memory` limits what is used, the interpreter included. The `options` mean what they mean there.
 
     >>> build_graph(["part-0.parquet", "part-1.parquet"], "web.graph")
     """
-    usable = parse_size(memory) - _OWN_USE
+    asked, usable = Asked(**options), parse_size(memory) - _OWN_USE
     target = check_graph_target(out)
     tables = [open_table(Path(path), "table") for path in ([edges] if isinstance(edges, str | Path) else edges)]
-    kinds = Kinds.of(kind, kind_weights)
-    if kind_weights == "auto" or unknown == "add":
+    kinds = Kinds.of(asked.kind, asked.kind_weights)
+    if asked.kind_weights == "auto" or asked.unknown == "add":
         raise InputError(
             "a graph folder needs weights of kinds in numbers, and a row for every node (or unknown='drop')"
         )
-    check_unknown(unknown, node_table)
-    columns = [EdgeColumns.of(table, weight, src, dst, kinds) for table in tables]
+    asked.check(node_table)
+    columns = [EdgeColumns.of(table, asked, kinds) for table in tables]
     if not tables:
         raise InputError("no edge file given: name at least one")
     for table, found in zip(tables, columns, strict=True):
@@ -85,12 +75,10 @@ def build_graph(
     with replaced_folder(target) as part:
         if node_table is not None:
             nodes = open_table(Path(node_table), "table")
-            named = NodeColumns.of(nodes, text, features, label, id)
+            named = NodeColumns.of(nodes, asked)
             key = named.key
             write_node_data(nodes, named, part)
-        elif text or features or label or id:
-            raise InputError("text, features, label and id name columns of a node table: give node_table= as well")
-        build = _Build(list(zip(tables, columns, strict=True)), nodes, key, part, usable, directed, unknown)
+        build = _Build(list(zip(tables, columns, strict=True)), nodes, key, part, usable, asked.directed, asked.unknown)
         try:
             checked = build.run(as_text=False)
         except _NotIntegersError:
@@ -98,7 +86,7 @@ def build_graph(
         raise_if_interrupted()
         if kinds is not None:
             kinds.check(build.name)
-        write_header(part, directed=directed, checked_ids=checked, sparse_columns={})
+        write_header(part, directed=asked.directed, checked_ids=checked, sparse_columns={})
     return open_graph(target)
 
 

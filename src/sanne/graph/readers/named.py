@@ -5,7 +5,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from sanne.graph.readers.columns import (
     read_weights,
 )
 from sanne.graph.readers.delimited import COMPRESSED, DelimitedFile, ending, open_delimited
-from sanne.graph.readers.kinds import Kinds
+from sanne.graph.readers.kinds import Kinds, KindWeights
 from sanne.graph.readers.typed_tables import is_table, open_excel, open_json, open_memory_table, open_parquet
 
 logger = logging.getLogger(__name__)
@@ -33,6 +33,8 @@ PARQUET = (".parquet", ".pq")
 JSON_LINES = (".jsonl", ".ndjson")
 EXCEL = (".xlsx",)
 TABLES = (*DELIMITED, *PARQUET, *JSON_LINES, *EXCEL)
+Unknown = Literal["refuse", "drop", "add"]
+UNKNOWN = ("refuse", "drop", "add")
 _ENDPOINTS = (("src", "dst"), ("source", "target"), ("from", "to"))
 _WORD = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]{2}|\p{L}[\p{L}\p{N}]+"
 _WORDS = 4  # that a text has on average, at least; a name has fewer
@@ -65,6 +67,36 @@ def open_table(source: Any, name: str) -> Table:
 
 
 @dataclass(frozen=True)
+class Asked:
+    """What somebody said of an edge and a node table: the options of `load_graph`."""
+
+    text: str | Sequence[str] | None = None
+    features: str | Sequence[str] | None = None
+    label: str | None = None
+    weight: str | bool | None = None
+    directed: bool = False
+    src: str | None = None
+    dst: str | None = None
+    id: str | None = None
+    kind: str | None = None
+    kind_weights: KindWeights | None = None
+    unknown: Unknown = "refuse"
+
+    def check(self, nodes: Any) -> None:
+        """Refuse options that need a node table where there is none."""
+        if self.unknown not in UNKNOWN:
+            raise InputError(f"unknown={self.unknown!r}: choose {', '.join(UNKNOWN)}")
+        if nodes is not None:
+            return
+        if self.unknown != "refuse":
+            raise InputError(
+                "unknown is about edges to nodes that a node table lacks: leave it out, or give a node table"
+            )
+        if any(given is not None for given in (self.text, self.features, self.label, self.id)):
+            raise InputError("text, features, label and id name columns of a node table: give node_table= as well")
+
+
+@dataclass(frozen=True)
 class EdgeColumns:
     """Which columns of an edge table hold what."""
 
@@ -74,15 +106,9 @@ class EdgeColumns:
     kinds: Kinds | None = None
 
     @classmethod
-    def of(
-        cls,
-        table: Table,
-        weight: str | bool | None,
-        src: str | None = None,
-        dst: str | None = None,
-        kinds: Kinds | None = None,
-    ) -> "EdgeColumns":
+    def of(cls, table: Table, asked: Asked, kinds: Kinds | None = None) -> "EdgeColumns":
         """The columns by their usual names, or those named; True and False as `weight` ask for one or none."""
+        src, dst, weight = asked.src, asked.dst, asked.weight
         for what, name in (("edge", src), ("edge", dst), ("weight", weight), ("kind", kinds and kinds.column)):
             check_columns(table, [name] if isinstance(name, str) else [], what)
         for pair in _ENDPOINTS:
@@ -138,17 +164,10 @@ class NodeColumns:
     label: str | None = None
 
     @classmethod
-    def of(
-        cls,
-        table: Table,
-        text: str | Sequence[str] | None,
-        features: str | Sequence[str] | None,
-        label: str | None,
-        id: str | None = None,
-    ) -> "NodeColumns":
+    def of(cls, table: Table, asked: Asked) -> "NodeColumns":
         """The columns asked for, which must be there; if neither text nor features are, texts or else all numbers."""
-        texts, numbers = as_names(text), as_names(features)
-        key = key_column(table, id)
+        texts, numbers, label = as_names(asked.text), as_names(asked.features), asked.label
+        key = key_column(table, asked.id)
         if label is None:
             label = "label" if "label" in table.columns else None
         else:
@@ -157,7 +176,7 @@ class NodeColumns:
         check_columns(table, numbers, "feature")
         if label is not None and label in numbers:
             raise InputError(f"column {label!r} is the label, so it cannot be a feature as well")
-        if text is None and features is None:
+        if asked.text is None and asked.features is None:
             texts, numbers = _readable(table, [name for name in table.columns if name not in (key, label)])
         parts = {"ids": [key], "text": texts, "numbers": numbers, "labels": [label] if label else []}
         read = "; ".join(f"{what} from {_listed(names)}" for what, names in parts.items() if names)

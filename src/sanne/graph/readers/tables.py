@@ -6,7 +6,7 @@ table, its rows are the nodes, in that order; without one, the ids in sorted ord
 
 import logging
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,12 @@ from sanne.errors import InputError
 from sanne.graph.graph import Graph
 from sanne.graph.ids import Ids, did_you_mean, id_array, match_ids, number_ids, refuse_control_characters, sort_ids
 from sanne.graph.readers.columns import Block, Table, is_numeric, read_ids, read_labels
-from sanne.graph.readers.kinds import Kinds, KindWeights, weights_by_likeness
+from sanne.graph.readers.kinds import Kinds, weights_by_likeness
 from sanne.graph.readers.named import (
+    Asked,
     EdgeColumns,
     NodeColumns,
+    Unknown,
     check_columns,
     columns_of,
     conventional,
@@ -29,40 +31,20 @@ from sanne.graph.readers.named import (
 
 logger = logging.getLogger(__name__)
 
-Unknown = Literal["refuse", "drop", "add"]
-UNKNOWN = ("refuse", "drop", "add")
 NO_ROW = "add a row for it to the node table, or say --unknown drop (or add; unknown= in Python)"
 _COLOURED_AT_MOST = 30  # columns of a node table that a map offers
 
 
-def read_tables(
-    edges: Any,
-    nodes: Any = None,
-    *,
-    text: str | Sequence[str] | None = None,
-    features: str | Sequence[str] | None = None,
-    label: str | None = None,
-    weight: str | bool | None = None,
-    directed: bool = False,
-    src: str | None = None,
-    dst: str | None = None,
-    id: str | None = None,
-    kind: str | None = None,
-    kind_weights: KindWeights | None = None,
-    unknown: Unknown = "refuse",
-) -> Graph:
-    """The graph of an edge table and a node table, each a path or a table in memory.
-
-    text: the column with documents, or several (joined by a blank).
-    features: the feature columns; without it and without `text`, columns that look like texts, or else every numeric
-    column but id and label. The other options are those of `load_graph`.
+def read_tables(edges: Any, nodes: Any = None, **options: Any) -> Graph:
+    """The graph of an edge table and a node table, each a path or a table in memory; options as in `load_graph`.
 
     >>> read_tables("edges.csv", "nodes.parquet", text="abstract")
     """
+    asked = Asked(**options)
+    asked.check(nodes)
     edge_table = open_table(edges, "edge table")
-    kinds = Kinds.of(kind, kind_weights)
-    named = EdgeColumns.of(edge_table, weight, src, dst, kinds)
-    check_unknown(unknown, nodes)
+    kinds = Kinds.of(asked.kind, asked.kind_weights)
+    named = EdgeColumns.of(edge_table, asked, kinds)
     listed = Block.whole(edge_table, named.wanted, named.strings)
     count = listed.data.num_rows
     if count == 0 and nodes is None:
@@ -71,18 +53,16 @@ def read_tables(
     refuse_control_characters(ends, lambda row: listed.place(row % count))
     weights = named.weights(listed)
     if nodes is None:
-        if text is not None or features is not None or label is not None or id is not None:
-            raise InputError("text, features, label and id name columns of a node table: give node_table= as well")
         ends = sort_ids(ends)
         ids, rows, node_data, chosen = ends.distinct, ends.rows, dict[str, Any](), dict[str, Any]()
     else:
         node_table = open_table(nodes, "node table")
-        columns = NodeColumns.of(node_table, text, features, label, id)
+        columns = NodeColumns.of(node_table, asked)
         block = Block.whole(node_table, columns.wanted, columns.strings)
         ids = read_unique_ids(block, columns.key)
         node_data = columns.read(block, infer=not node_table.typed)
         chosen = {"text": columns.text} if columns.text else {}
-        rows, more = _rows_of_ends(ends, ids, listed, node_table, unknown)
+        rows, more = _rows_of_ends(ends, ids, listed, node_table, asked.unknown)
         if more:
             ids, node_data = _with_more(ids, more, node_data)
     sources, targets = rows[:count], rows[count:]
@@ -108,18 +88,10 @@ def read_tables(
     return Graph.from_edges(
         *(sources, targets, weights[known] if weights is not None and named.weighted else None),
         node_ids=id_array(ids),
-        directed=directed,
+        directed=asked.directed,
         chosen=chosen,
         **node_data,
     )
-
-
-def check_unknown(unknown: str, nodes: Any) -> None:
-    """Refuse a value of the option, or the option where there is no node table."""
-    if unknown not in UNKNOWN:
-        raise InputError(f"unknown={unknown!r}: choose {', '.join(UNKNOWN)}")
-    if unknown != "refuse" and nodes is None:
-        raise InputError("unknown is about edges to nodes that a node table lacks: leave it out, or give a node table")
 
 
 def read_label_table(
