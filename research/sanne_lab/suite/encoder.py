@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from sanne.model import learn
+from sanne.model.ridge import FOLDS
 from sanne.seeds import numpy_stream
 from sanne_lab.suite import graphs, product, score, splits
 from sanne_lab.suite.run import SPLITS
@@ -103,7 +104,7 @@ def vectors_by(reader: str, seen: Any) -> tuple[Any, list[Trained]]:
                 columns = slice(first, first + guess.joint.shape[1])
                 first = columns.stop
                 stream = numpy_stream(self.model.seed, "left_out", self._number(pair[0]))
-                left_out = stream.random(len(self.words)) < learn._LEFT_OUT
+                left_out = (FOLDS * stream.random(len(self.words))).astype(np.int64) == 0
                 tokens = [self.rows[key] for key in self.predictors(pair[0])]
                 target = self.rows[pair[1], self.layout.itself]
                 linear = block.values[:, columns] - block.values[~left_out, columns].mean(axis=0)

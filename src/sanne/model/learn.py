@@ -13,22 +13,24 @@ from sanne.files.scratch import memory_limited
 from sanne.graph.graph import Adjacency, FloatArray, IntArray
 from sanne.model.clusters import spherical_kmeans
 from sanne.model.hidden import CLUSTERS, HiddenModel, Part
-from sanne.model.ridge import Prediction, predict
+from sanne.model.ridge import FOLDS, Doubles, Prediction, predict
 from sanne.seeds import numpy_stream
 from sanne.vectors.normalise import unit
 from sanne.walks.diffusion import Diffusion
 
 DEFAULT_DIM = 512
 FITTED = 100_000  # nodes that regressions and axes are fitted on, at most
-_LEFT_OUT = 0.2  # share of them that strengths and weights are chosen on
 _COARSE = 16  # leading columns of a hidden half, by which tokens and restarts are judged
 _FAR = 0.1  # smoothed words mix restarts up to this one,
 _SHARP = 16.0  # by the R2 that each adds to that of a node's own words, to this power
-_SLIGHT = 0.01  # they count fully from this share of the own words' R2 on, and not at all where as much is lost
+# Shares of the own words' R2, from the first of which on they count, from the second fully. Linked nodes may have like
+# words and be of different kinds, so that little is not enough; columns of numbers tell much of each other anyway.
+_WORDS_NEED, _NUMBERS_NEED = (-0.04, 0.06), (-0.01, 0.01)
 _FAINT = 0.05  # and less where the best R2 is below this
 _OWN_INSTEAD = 0.5  # where smoothing does not help, own words count so much of what smoothed ones do not
 _TRUST_IN_NUMBERS = 0.5  # of predictions: columns of numbers tell much of each other, and little that is new
 _KEPT_BYTES = 2**30  # of the tokens of all nodes, which are kept for their vectors; more are computed again
+_SHARPEN = 0.25  # how much more leading axes count: a power of how far rows spread along them
 _AXES = 20_000  # nodes that the principal axes are of, at most
 _CLUSTERED = 10_000  # nodes that are clustered, at most
 
@@ -39,6 +41,7 @@ class Block(NamedTuple):
     weight: float
     values: FloatArray  # (nodes, columns)
     maps: list[tuple[slice, Any]]  # tokens, and a factor or weights (tokens, columns)
+    fine: bool = False  # whether all its columns are alike
 
 
 class Learner:
@@ -96,9 +99,10 @@ class Learner:
         return [(view, restart) for view in views for restart in self.layout.restarts[view]]
 
     def guess(self, seen: int, hidden: int) -> Prediction:
-        left_out = numpy_stream(self.model.seed, "left_out", self._number(seen)).random(len(self.words)) < _LEFT_OUT
+        stream = numpy_stream(self.model.seed, "left_out", self._number(seen))
+        folds = (FOLDS * stream.random(len(self.words))).astype(np.int64)
         rows = [self.rows[key] for key in self.predictors(seen)]
-        return predict(rows, self.rows[hidden, self.layout.itself], left_out, _COARSE)
+        return predict(rows, self.rows[hidden, self.layout.itself], folds, _COARSE)
 
     def _number(self, half: int) -> int:
         return half - self.layout.halves.start + 1
@@ -160,7 +164,7 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
     learner = Learner(model, diffusion, features)
     with ThreadPoolExecutor(available_cores()) as pool:  # each with one thread of BLAS, so that sums keep their order
         guesses = list(pool.map(lambda pair: learner.guess(*pair), learner.pairs))
-    mixture, helps, certain = choose_smoothing(guesses, np.array(config.restarts))
+    mixture, helps, certain = choose_smoothing(guesses, np.array(config.restarts), layout.directional)
     own = config.own_weight + _OWN_INSTEAD * config.smoothed_weight * (1 - helps)
     linked = config.neighbour_weight * (1 - certain) if guesses else config.joint_weight  # where attributes tell little
     trust = 1.0 if layout.directional else _TRUST_IN_NUMBERS
@@ -173,7 +177,7 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
         "smoothed": [learner.smoothed(diffusion, features, mixture, config.smoothed_weight * helps * certain)],
         "neighbours": [learner.neighbours(diffusion, after, config.neighbour_weight)],
         "degrees": [Block(config.degree_weight, degrees * narrow, [(layout.degrees, np.diag(narrow))])],
-        "fine": [block for view in layout.fine for block in learner.seen(view, config.fine_weight)],
+        "fine": [block._replace(fine=True) for view in layout.fine for block in learner.seen(view, config.fine_weight)],
         "links": [block for view in layout.links if linked > 0 for block in learner.seen(view, linked)],
     }
     if guesses:
@@ -200,11 +204,31 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
     }
 
 
-def choose_smoothing(guesses: list[Prediction], restarts: Any) -> tuple[FloatArray, float, float]:
+    """A part in half the memory, some nodes at a time: in half precision, unless numbers are too far apart for that."""
+    rows = part.rows
+    sizes = each_block(
+        lambda block: (np.sqrt(np.abs(rows[block])).sum(dtype=np.float64), np.abs(rows[block]).max()), len(rows)
+    )
+    roots, largest = zip(*sizes, strict=True)
+    typical = float(sum(roots) / rows.size) ** 2  # by roots: a single far number does not change it
+    if max(largest) >= _FARTHEST * typical:
+        return [part._replace(rows=rows.copy())]
+
+    def halved(block: slice) -> Part:
+        # Mapped, as the heap would keep the memory of what is let go.
+        given = rows[block]
+        kept = np.frombuffer(mmap.mmap(-1, 2 * given.size), np.float16).reshape(given.shape)
+        np.multiply(given, np.float32(1 / typical), out=kept, casting="same_kind")
+        return Part(*part[:3], kept, typical, block)
+
+    return each_block(halved, len(rows))
+
+
+def choose_smoothing(guesses: list[Prediction], restarts: Any, words: bool) -> tuple[FloatArray, float, float]:
     """How much of each restart the smoothed words hold, (restarts,), whether they help, and how sure that is.
 
     By what each restart adds to a node's own words when these predict hidden ones. Without a hidden half nothing
-    tells: all the far ones alike.
+    tells: all the far ones alike. `words`: not columns of numbers.
     """
     far = restarts <= max(_FAR, float(restarts.min()))
     if not guesses:
@@ -214,7 +238,8 @@ def choose_smoothing(guesses: list[Prediction], restarts: Any) -> tuple[FloatArr
     positive = np.maximum(gains, 1e-6)
     shares = np.where(far, (positive / positive[far].max()) ** _SHARP, 0)
     added = gains[far].max() / curve[restarts == 1.0].max()
-    helps = float(np.clip((added + _SLIGHT) / (2 * _SLIGHT), 0, 1))
+    least, enough = _WORDS_NEED if words else _NUMBERS_NEED
+    helps = float(np.clip((added - least) / (enough - least), 0, 1))
     return (shares / shares.sum()).astype(np.float32), helps, min(1.0, float(curve.max()) / _FAINT)
 
 
@@ -229,7 +254,10 @@ def _turn(model: HiddenModel, blocks: list[Block]) -> FloatArray:
     rows = np.concatenate(
         [np.float32(scale) * block.values for scale, block in zip(scales, blocks, strict=True)], axis=1
     )
-    axes = _principal_axes(rows, model.wanted_dim, model.seed)
+    sample = rows[numpy_stream(model.seed, "axes").permutation(len(rows))[:_AXES]]
+    ends = np.cumsum([len(mean) for mean in means]).tolist()
+    fine = [slice(end - len(mean), end) for end, mean, block in zip(ends, means, blocks, strict=True) if block.fine]
+    axes = _axes((sample.T @ sample).astype(np.float64), fine, model.wanted_dim, len(sample) - 1)
     model.vector_dim = axes.shape[1]
     matrix = np.zeros((model.layout.width, model.vector_dim), np.float32)
     offset = np.zeros(model.vector_dim)
@@ -244,17 +272,36 @@ def _turn(model: HiddenModel, blocks: list[Block]) -> FloatArray:
     return np.ascontiguousarray(rows @ axes)
 
 
-def _principal_axes(rows: FloatArray, wanted: int, seed: int) -> FloatArray:
-    """The axes that vectors are made of, (columns, dim), the most important first."""
-    sample = rows[numpy_stream(seed, "axes").permutation(len(rows))[:_AXES]]
-    values, axes = eigh((sample.T @ sample).astype(np.float64))
-    rank = min(int(np.sum(values > 1e-9 * max(values[-1], 1e-30))), max(len(sample) - 1, 1))
-    if wanted > rank:
+def _axes(gram: Doubles, fine: list[slice], wanted: int, rank: int) -> FloatArray:
+    """What vectors are made of, (columns, dim), the most important first; `gram` is of the columns, of `rank` at most.
+
+    Leading axes count a little more than their spread alone would have it: they tell what a node is about. Fine words,
+    which have no leading ones, join after that.
+    """
+    most = max(wanted, DEFAULT_DIM)
+    rest = np.delete(np.arange(len(gram)), np.r_[*fine, :0])
+    spreads, axes = _principal_axes(gram[np.ix_(rest, rest)], most, rank)
+    gains = spreads**_SHARPEN
+    gains *= np.sqrt(np.sum(spreads**2) / max(np.sum((gains * spreads) ** 2), 1e-30))
+    sharpened = np.zeros((len(gram), axes.shape[1]))
+    sharpened[rest] = axes * gains
+    if fine:
+        joined = np.concatenate([sharpened, *(np.eye(len(gram))[:, place] for place in fine)], axis=1)
+        sharpened = joined @ _principal_axes(joined.T @ gram @ joined, most, rank)[1]
+    if wanted > (filled := sharpened.shape[1]):
         raise InputError(
-            f"dim ({wanted}) is more than this graph can fill ({rank} numbers): leave it out, or give a smaller one"
+            f"dim ({wanted}) is more than this graph can fill ({filled} numbers): leave it out, or give a smaller one"
         )
-    dim = max(1, min(wanted or DEFAULT_DIM, rank))
-    return definite_signs(axes[:, ::-1][:, :dim].astype(np.float32))
+    return definite_signs(sharpened[:, : wanted or DEFAULT_DIM].astype(np.float32))
+
+
+def _principal_axes(gram: Doubles, most: int, rank: int) -> tuple[Doubles, Doubles]:
+    """The leading axes, (columns, axes), and how far rows spread along each."""
+    size = len(gram)
+    values, axes = eigh(gram, subset_by_index=(max(0, size - most), size - 1))
+    kept = min(int(np.sum(values > 1e-9 * max(values[-1], 1e-30))), max(rank, 1))
+    chosen = slice(-1, -1 - max(kept, 1), -1)
+    return np.sqrt(np.maximum(values[chosen], 0)), axes[:, chosen]
 
 
 def _centres(vectors: FloatArray, seed: int) -> FloatArray:

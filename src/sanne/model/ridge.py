@@ -17,6 +17,7 @@ from sanne.graph.graph import FloatArray, IntArray
 Doubles = npt.NDArray[np.float64]
 
 _STRENGTHS = (1.0, 10.0, 100.0, 1000.0, 10000.0)  # in percent of the mean diagonal of the Gram matrix
+FOLDS = 5  # of the nodes; one is left out
 _ROWS = 16_384  # added to the sums at a time
 
 
@@ -44,39 +45,58 @@ class Prediction:
     strength: float  # of the joint regression, in percent of the mean diagonal of the Gram matrix
 
 
-def predict(tokens: list[FloatArray], targets: FloatArray, left_out: npt.NDArray[np.bool_], coarse: int) -> Prediction:
-    """Fit both regressions; strengths, and the weights of blocks, are set on the nodes left out.
+def predict(tokens: list[FloatArray], targets: FloatArray, folds: IntArray, coarse: int) -> Prediction:
+    """Fit both regressions; strengths, and the weights of blocks, are set on fold 0, which is left out.
 
+    How well blocks predict is the mean over folds, each left out once: in a small graph a single one tells little.
     `coarse`: how many of the leading targets blocks are judged by.
     """
-    fit, test = _sums(tokens, targets, np.flatnonzero(~left_out), np.flatnonzero(left_out))
+    sums = _sums(tokens, targets, folds)
     ends = np.cumsum([0] + [token.shape[1] for token in tokens])
     places = [np.arange(a, b) for a, b in itertools.pairwise(ends)]
-    broad = slice(coarse)
-    scores = np.array([_ridge(fit.some(place, broad), test.some(place, broad))[1] for place in places])
     pairs = [np.concatenate([places[0], place]) for place in places[1:]]
-    gains = np.array([0.0, *(_ridge(fit.some(p, broad), test.some(p, broad))[1] - scores[0] for p in pairs)])
+    broad = [test.some(np.arange(ends[-1]), slice(coarse)) for test in sums]
+    judged = np.array([[_r2(broad, fold, place) for place in [*places, *pairs]] for fold in range(len(sums))]).mean(
+        axis=0
+    )
+    scores, together = np.split(judged, [len(places)])
+    test = sums[0]
+    fit = _without(sums, 0)
     joint, _, strength = _ridge(fit, test)
     alone = [_ridge(fit.some(place), test.some(place))[0] for place in places]
+    gains = np.append(0.0, together - scores[0])
     return Prediction(joint.astype(np.float32), _stack(alone, places, test), scores, gains, strength)
 
 
-def _sums(tokens: list[FloatArray], targets: FloatArray, *groups: IntArray) -> tuple[Sums, Sums]:
-    """Sums over two groups of nodes, about the means of the first."""
+def _r2(sums: list[Sums], fold: int, place: IntArray) -> float:
+    """Of some tokens, on a fold left out."""
+    parts = [part.some(place) for part in sums]
+    return _ridge(_without(parts, fold), parts[fold])[1]
+
+
+def _without(sums: list[Sums], fold: int) -> Sums:
+    """The sums over all folds but one."""
+    rest = [part for number, part in enumerate(sums) if number != fold]
+    return Sums(*(sum(arrays) for arrays in zip(*((p.gram, p.cross, p.squares) for p in rest), strict=True)))
+
+
+def _sums(tokens: list[FloatArray], targets: FloatArray, folds: IntArray) -> list[Sums]:
+    """Sums over the nodes of each fold, about the means of all but those of fold 0."""
     width = sum(token.shape[1] for token in tokens)
     mean = np.zeros(width + targets.shape[1])
-    for part in _parts(groups[0]):
-        mean += _joined(tokens, targets, part).sum(axis=0, dtype=np.float64) / max(len(groups[0]), 1)
+    fitted = np.flatnonzero(folds > 0)
+    for part in _parts(fitted):
+        mean += _joined(tokens, targets, part).sum(axis=0, dtype=np.float64) / max(len(fitted), 1)
     found = []
-    for group in groups:
+    for fold in range(FOLDS):
         total = np.zeros((width, width + targets.shape[1]))
         squares = np.zeros(targets.shape[1])
-        for part in _parts(group):
+        for part in _parts(np.flatnonzero(folds == fold)):
             rows = _joined(tokens, targets, part) - mean.astype(np.float32)
             total += rows[:, :width].T @ rows
             squares += np.square(rows[:, width:]).sum(axis=0, dtype=np.float64)
         found.append(Sums(total[:, :width], total[:, width:], squares))
-    return found[0], found[1]
+    return found
 
 
 def _parts(nodes: IntArray) -> list[IntArray]:
