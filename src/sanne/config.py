@@ -89,7 +89,7 @@ class ObjectiveConfig(Checked):
     stacked_weight: float = within(0.5, 0, 100)
     own_weight: float = within(0.3, 0, 100)
     neighbour_weight: float = within(0.3, 0, 100)
-    fine_weight: float = within(0.5, 0, 100)
+    fine_weight: float = within(0.3, 0, 100)
     smoothed_weight: float = within(1.0, 0, 100)
     degree_weight: float = within(0.1, 0, 100)
     # neighbours

@@ -103,16 +103,20 @@ def test_each_part_of_a_vector_counts_as_its_weight_says() -> None:
     assert own.shape[1] == 12  # the columns themselves, turned
     rows = np.asarray(GRAPH.features)
     rows = (rows - rows.mean(axis=0)) / rows.std(axis=0)
-    left, spreads, _ = np.linalg.svd(rows, full_matrices=False)
-    sharpened = left * spreads**1.25  # leading axes count a little more
-    cosine = np.corrcoef((own @ own.T).ravel(), (sharpened @ sharpened.T).ravel())[0, 1]
-    assert cosine > 0.999
+    assert likeness(own, rows) > 0.999
     around = present(fitted(GRAPH, **only | {"neighbour_weight": 1.0}), GRAPH)
     links = GRAPH.adjacency().to_scipy().toarray()
     roots = (links.sum(axis=1) + 1) ** -0.5
     rows = roots[:, None] * (links @ (roots[:, None] * rows))  # the node itself has no part in it
     rows -= rows.mean(axis=0)
-    assert np.corrcoef((around @ around.T).ravel(), (rows @ rows.T).ravel())[0, 1] > 0.999
+    assert likeness(around, rows) > 0.999
+
+
+def likeness(vectors: Any, rows: Any) -> float:
+    """How far products of vectors are those of rows whose leading axes count a little more."""
+    left, spreads, _ = np.linalg.svd(rows, full_matrices=False)
+    sharpened = left * spreads**1.25
+    return float(np.corrcoef((vectors @ vectors.T).ravel(), (sharpened @ sharpened.T).ravel())[0, 1])
 
 
 # columns

@@ -30,7 +30,8 @@ _FAINT = 0.05  # and less where the best R2 is below this
 _OWN_INSTEAD = 0.5  # where smoothing does not help, own words count so much of what smoothed ones do not
 _TRUST_IN_NUMBERS = 0.5  # of predictions: columns of numbers tell much of each other, and little that is new
 _KEPT_BYTES = 2**30  # of the tokens of all nodes, which are kept for their vectors; more are computed again
-_SHARPEN = 0.25  # how much more leading axes count: a power of how far rows spread along them
+_SHARPEN = 0.25  # how much more leading axes count: a power of how far rows spread along them,
+_SHARPENED = 10_000  # in graphs of at most so many nodes; less in larger ones, which show finer things too
 _AXES = 20_000  # nodes that the principal axes are of, at most
 _CLUSTERED = 10_000  # nodes that are clustered, at most
 
@@ -184,7 +185,7 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
         blocks["joint"] = [learner.predicted(guesses, "joint", trust * config.joint_weight)]
         blocks["stacked"] = [learner.predicted(guesses, "stacked", trust * config.stacked_weight)]
     weights = {name: round(float(parts[0].weight), 3) for name, parts in blocks.items() if parts}
-    vectors = _turn(model, [block for parts in blocks.values() for block in parts if block.weight > 0])
+    vectors = _turn(model, [block for parts in blocks.values() for block in parts if block.weight > 0], len(features))
     model.mixture = mixture
     ones = np.ones((len(features), 1), np.float32)
     model.background = np.append(diffusion.background(features), diffusion.background(ones))
@@ -243,7 +244,7 @@ def choose_smoothing(guesses: list[Prediction], restarts: Any, words: bool) -> t
     return (shares / shares.sum()).astype(np.float32), helps, min(1.0, float(curve.max()) / _FAINT)
 
 
-def _turn(model: HiddenModel, blocks: list[Block]) -> FloatArray:
+def _turn(model: HiddenModel, blocks: list[Block], num_nodes: int) -> FloatArray:
     """Set matrix and offset: blocks side by side, centred and scaled, on their principal axes; returns the vectors."""
     means, scales = [], []
     for block in blocks:
@@ -257,7 +258,8 @@ def _turn(model: HiddenModel, blocks: list[Block]) -> FloatArray:
     sample = rows[numpy_stream(model.seed, "axes").permutation(len(rows))[:_AXES]]
     ends = np.cumsum([len(mean) for mean in means]).tolist()
     fine = [slice(end - len(mean), end) for end, mean, block in zip(ends, means, blocks, strict=True) if block.fine]
-    axes = _axes((sample.T @ sample).astype(np.float64), fine, model.wanted_dim, len(sample) - 1)
+    power = _SHARPEN * min(1.0, _SHARPENED / num_nodes)
+    axes = _axes((sample.T @ sample).astype(np.float64), fine, power, model.wanted_dim, len(sample) - 1)
     model.vector_dim = axes.shape[1]
     matrix = np.zeros((model.layout.width, model.vector_dim), np.float32)
     offset = np.zeros(model.vector_dim)
@@ -272,16 +274,16 @@ def _turn(model: HiddenModel, blocks: list[Block]) -> FloatArray:
     return np.ascontiguousarray(rows @ axes)
 
 
-def _axes(gram: Doubles, fine: list[slice], wanted: int, rank: int) -> FloatArray:
+def _axes(gram: Doubles, fine: list[slice], power: float, wanted: int, rank: int) -> FloatArray:
     """What vectors are made of, (columns, dim), the most important first; `gram` is of the columns, of `rank` at most.
 
-    Leading axes count a little more than their spread alone would have it: they tell what a node is about. Fine words,
-    which have no leading ones, join after that.
+    Leading axes count a little more than their spread alone would have it, by that to a `power`: they tell what a node
+    is about. Fine words, which have no leading ones, join after that.
     """
     most = max(wanted, DEFAULT_DIM)
     rest = np.delete(np.arange(len(gram)), np.r_[*fine, :0])
     spreads, axes = _principal_axes(gram[np.ix_(rest, rest)], most, rank)
-    gains = spreads**_SHARPEN
+    gains = spreads**power
     gains *= np.sqrt(np.sum(spreads**2) / max(np.sum((gains * spreads) ** 2), 1e-30))
     sharpened = np.zeros((len(gram), axes.shape[1]))
     sharpened[rest] = axes * gains
