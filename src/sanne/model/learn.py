@@ -205,26 +205,6 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
     }
 
 
-    """A part in half the memory, some nodes at a time: in half precision, unless numbers are too far apart for that."""
-    rows = part.rows
-    sizes = each_block(
-        lambda block: (np.sqrt(np.abs(rows[block])).sum(dtype=np.float64), np.abs(rows[block]).max()), len(rows)
-    )
-    roots, largest = zip(*sizes, strict=True)
-    typical = float(sum(roots) / rows.size) ** 2  # by roots: a single far number does not change it
-    if max(largest) >= _FARTHEST * typical:
-        return [part._replace(rows=rows.copy())]
-
-    def halved(block: slice) -> Part:
-        # Mapped, as the heap would keep the memory of what is let go.
-        given = rows[block]
-        kept = np.frombuffer(mmap.mmap(-1, 2 * given.size), np.float16).reshape(given.shape)
-        np.multiply(given, np.float32(1 / typical), out=kept, casting="same_kind")
-        return Part(*part[:3], kept, typical, block)
-
-    return each_block(halved, len(rows))
-
-
 def choose_smoothing(guesses: list[Prediction], restarts: Any, words: bool) -> tuple[FloatArray, float, float]:
     """How much of each restart the smoothed words hold, (restarts,), whether they help, and how sure that is.
 
