@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import faiss
 import gensim.models
+import lancedb  # noqa: F401 (before a test makes it see the folder tests/datasets as the package datasets)
 import numpy as np
 import pandas as pd
 import polars as pl
