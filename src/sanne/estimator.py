@@ -165,12 +165,16 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
 
         `node` is an id known from fit or from the last `transform`, or a vector.
         """
+        vector = node if isinstance(node, np.ndarray) else self.vector(node)
+        row = None if isinstance(node, np.ndarray) else _row_of(self.node_ids_, node)
+        return most_similar(self.node_ids_, self.embedding_, vector, k, leave_out=row)
+
+    def vector(self, node: Any) -> FloatArray:
+        """The vector of a node by its id, known from fit or from the last `transform`."""
         self._fitted()
-        if isinstance(node, np.ndarray):
-            return most_similar(self.node_ids_, self.embedding_, node, k)
         row = _row_of(self.node_ids_, node)
         if row is not None:
-            return most_similar(self.node_ids_, self.embedding_, self.embedding_[row], k, leave_out=row)
+            return self.embedding_[row]
         ids, vectors = self._new_nodes or (None, None)
         new_row = None if ids is None else _row_of(ids, node)
         if vectors is None or new_row is None:
@@ -179,7 +183,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
                 "or name the graph that has it (--graph on the command line) or its vectors (--vectors)"
                 f"{did_you_mean(node, self.node_ids_)}"
             )
-        return most_similar(self.node_ids_, self.embedding_, vectors[new_row], k)
+        return vectors[new_row]
 
     def save(self, folder: str | Path, dtype: Dtype = "float32") -> None:
         """Write the model folder, completely or not at all; an earlier model there is replaced.

@@ -159,8 +159,19 @@ def judge_links(model: SANNE, graph: Graph, fraction: float, seed: int) -> dict[
     """Hide a share of the edges, fit again with the same settings, and rank hidden edges above non-edges."""
     train_graph, positives, negatives = hold_out_edges(graph, fraction, seed)
     again = SANNE(**model.get_params()).fit(train_graph)
-    scores = score_links(again.embedding_, positives, negatives)
-    return {"task": "links", "held_out": len(positives), "fraction": fraction, **scores.to_dict()}
+    scores = {
+        name: score_links(rows, positives, negatives).to_dict()
+        for name, rows in {"sanne": again.embedding_, **_baselines(train_graph, seed)}.items()
+    }
+    own = scores.pop("sanne")
+    return {"task": "links", "held_out": len(positives), "fraction": fraction, **own, "baselines": scores}
+
+
+def _baselines(graph: Graph, seed: int) -> dict[str, FloatArray]:
+    return {
+        "smoothed features": smoothed_features(graph, graph, seed),
+        "own features": own_features(graph, graph, seed),
+    }
 
 
 def judge_communities(
@@ -168,9 +179,14 @@ def judge_communities(
 ) -> dict[str, Any]:
     """k-means on the fitted vectors against the classes, and its modularity on the graph."""
     rows = graph.nodes_of(model.node_ids_)
-    adjacency = graph.adjacency("both").to_scipy()[rows][:, rows]
-    scores = score_communities(model.embedding_, labels, adjacency=adjacency, num_communities=count, seed=seed)
-    return {"task": "communities", **scores.to_dict()}
+    graph = graph if np.array_equal(rows, np.arange(graph.num_nodes)) else graph.subgraph(rows)
+    links = graph.adjacency("both").to_scipy()
+    scores = {
+        name: score_communities(vectors, labels, adjacency=links, num_communities=count, seed=seed).to_dict()
+        for name, vectors in {"sanne": model.embedding_, **_baselines(graph, seed)}.items()
+    }
+    own = scores.pop("sanne")
+    return {"task": "communities", **own, "baselines": scores}
 
 
 def draw_model(

@@ -195,16 +195,21 @@ def learn_from_table(
 
 def predict_nodes(
     model: SANNE, classifier: Classifier, graph: Graph | None = None, ids: list[Any] | None = None
-) -> Iterator[tuple[Label, Prediction]]:
-    """Predictions for nodes of a graph as it is now (all by default), or without one for nodes of the fit."""
+) -> Iterator[tuple[Label, Prediction, float]]:
+    """Predictions for nodes of a graph as it is now (all by default), or without one for nodes of the fit.
+
+    With the uncertainty of each node's vector.
+    """
     if graph is not None:
         for part in embed_parts(model.artifact_, graph, ids):
-            yield from zip(part.node_ids.tolist(), classifier.predict(part.vectors), strict=True)
+            found = classifier.predict(part.vectors)
+            yield from zip(part.node_ids.tolist(), found, part.uncertainty.tolist(), strict=True)
         return
     rows = np.arange(len(model.node_ids_)) if ids is None else fitted_rows(model, ids)
     for first in range(0, len(rows), _ROWS_AT_ONCE):
         some = rows[first : first + _ROWS_AT_ONCE]
-        yield from zip(model.node_ids_[some].tolist(), classifier.predict(model.embedding_[some]), strict=True)
+        found = classifier.predict(model.embedding_[some])
+        yield from zip(model.node_ids_[some].tolist(), found, model.uncertainty_[some].tolist(), strict=True)
 
 
 def check_predictions(path: Path) -> None:
@@ -214,16 +219,16 @@ def check_predictions(path: Path) -> None:
     check_target(path)
 
 
-def write_predictions(path: Path, predictions: Iterable[tuple[Label, Prediction]]) -> int:
-    """Write one row per node and label: id, label, probability, runner_up, runner_up_probability; returns how many."""
+def write_predictions(path: Path, predictions: Iterable[tuple[Label, Prediction, float]]) -> int:
+    """Write one row per node and label: probability, runner-up, and the vector's uncertainty; returns how many."""
     rows = [
-        (node_id, label, probability, *(found.runner_up or (None, None)))
-        for node_id, found in predictions
+        (node_id, label, probability, *(found.runner_up or (None, None)), uncertainty)
+        for node_id, found, uncertainty in predictions
         for label, probability in found.labels
     ]
-    columns = [pa.array(column) for column in zip(*rows, strict=True)]
+    columns = [pa.array(column, from_pandas=True) for column in zip(*rows, strict=True)]
     csv = path.suffix.lower() == ".csv"
-    names = ("id", "label", "probability", "runner_up", "runner_up_probability")
+    names = ("id", "label", "probability", "runner_up", "runner_up_probability", "uncertainty")
     table = pa.table([quoted(column) if csv else column for column in columns], names=names)
     with replaced_file(path) as part:
         if csv:

@@ -104,3 +104,33 @@ def test_misspelt_files_and_datasets_are_answered_with_the_nearest(own: Path, ru
     ):
         code, _, err = run(*arguments)
         assert (code, f"did you mean '{hint}'?" in err.replace(f"{own}/", "")) == (2, True), err
+
+
+def test_every_answer_has_its_uncertainty_and_a_node_without_links_says_so(own: Path, run: Run) -> None:
+    assert run(*OWN, "--out", "m", "--unknown", "drop")[0] == 0
+    table = (own / "packages.csv").read_text(encoding="utf-8")
+    (own / "later.csv").write_text(table + "hermit,s0,the graph walks of a hermit,1\n", encoding="utf-8")
+    later = ["--node-table", "later.csv"]
+    code, out, err = run("similar", "m", "hermit", *later, "--json")
+    assert (code, "1 node has no links" in err) == (0, True), err
+    found = json.loads(out)
+    assert all(0 <= one["uncertainty"] < 1 for one in (found, *found["similar"]))
+    explained = json.loads(run("explain", "m", "hermit", "p0", *later, "--json")[1])["explained"]
+    assert [(one["has_links"], 0 <= one["uncertainty"] < 1) for one in explained] == [(False, True), (True, True)]
+    assert "hermit: uncertainty" in (err := run("explain", "m", "hermit", *later)[2])
+    assert "it has no links" in err
+    code, out, err = run("embed", "m", *later, "--out", "v.csv", "--json")
+    assert (code, json.loads(out)["without_links"], "1 node has no links" in err) == (0, 1, True)
+    labels = ["--labels", "classes.csv", "--id", "package", "--label", "section"]
+    assert run("predict", "m", *labels, *later, "--out", "p.csv")[0] == 0
+    lines = (own / "p.csv").read_text(encoding="utf-8").splitlines()
+    assert (lines[0].rsplit(",", 1)[1], 0 <= float(lines[-1].rsplit(",", 1)[1]) < 1) == ('"uncertainty"', True)
+
+
+@pytest.mark.parametrize("task", ["links", "communities"])
+def test_baselines_stand_beside_every_task(own: Path, run: Run, task: str) -> None:
+    assert run(*OWN, "--out", "m", "--unknown", "drop", "--label", "section")[0] == 0
+    code, out, err = run("evaluate", "m", "--task", task, "--json")
+    assert code == 0, err
+    assert set(json.loads(out)["baselines"]) == {"own features", "smoothed features"}
+    assert "smoothed features" in run("evaluate", "m", "--task", task)[1]

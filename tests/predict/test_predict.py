@@ -93,7 +93,7 @@ def test_present_nodes_get_label_probability_and_runner_up(place: Path, run: Run
     assert answer["accuracy_of_the_commonest_label"] == pytest.approx(100 / 3, abs=0.01)
     assert answer["cross_validated_accuracy"] > 80
     found = pd.read_csv("predictions.csv").set_index("id")
-    assert list(found.columns) == ["label", "probability", "runner_up", "runner_up_probability"]
+    assert list(found.columns) == ["label", "probability", "runner_up", "runner_up_probability", "uncertainty"]
     assert list(found.index) == list(IDS)
     assert (found["label"][IDS[1::2]] == LABELS[1::2]).mean() > 0.8
     assert (found["probability"] >= found["runner_up_probability"]).all()

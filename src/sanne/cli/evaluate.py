@@ -61,10 +61,12 @@ def evaluate(
     if confusion is not None:
         plot_confusion(result["confusion"]["counts"], result["confusion"]["labels"], confusion)
         options.notes.print(f"wrote {confusion}")
-    if as_json or task != "classify":
-        options.show(result, as_json)
-    else:
+    if as_json:
+        options.print_json(result)
+    elif task == "classify":
         _show_classes(result)
+    else:
+        _show_scores(result)
 
 
 def _show_classes(result: dict[str, Any]) -> None:
@@ -81,6 +83,15 @@ def _show_classes(result: dict[str, Any]) -> None:
     options.print_table(("class", "nodes", "precision, %", "recall, %"), classes)
     if (more := len(result["classes"]) - len(shown)) > 0:
         options.notes.print(f"and {more} more classes (--json has all)")
+
+
+def _show_scores(result: dict[str, Any]) -> None:
+    """A row per score, sanne and baselines beside each other."""
+    baselines = result.pop("baselines")
+    scores = [name for name in next(iter(baselines.values())) if isinstance(result[name], float)]
+    rows = [[name.replace("_", " "), *(f"{of[name]:.3f}" for of in (result, *baselines.values()))] for name in scores]
+    about = ", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in result.items() if name not in scores)
+    options.print_table((about, "sanne", *baselines), rows)
 
 
 def _share(percent: float | None) -> str:

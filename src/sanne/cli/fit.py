@@ -81,6 +81,7 @@ def fit(
         "recipe": recipe,
         "nodes": graph.num_nodes,
         "edges": graph.num_edges,
+        "without_links": len(graph.without_links()) or None,
         "features": model.artifact_.feature_map.base_name,
         "dim": model.embedding_.shape[1],
         **({"epochs": len(losses), "loss": round(losses[-1], 4)} if losses else {}),

@@ -10,13 +10,16 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
 from sanne.errors import InputError
+
+if TYPE_CHECKING:
+    from sanne.graph.graph import Graph
 
 notes = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
 
@@ -199,7 +202,7 @@ def _in_words(name: str, value: Any) -> tuple[str, str]:
         return words.replace(
             "peak bytes", "peak memory"
         ), f"{value / 1e9:.1f} GB" if value >= 1e9 else f"{value / 1e6:.0f} MB"
-    return words, f"{value:,}" if type(value) is int else str(value)
+    return words, f"{value:,}" if type(value) is int else f"{value:.4g}" if type(value) is float else str(value)
 
 
 def duration(seconds: float) -> str:
@@ -211,6 +214,14 @@ def duration(seconds: float) -> str:
         return f"{whole} s"
     large, small = (("min", 60), ("s", 1)) if whole < 3600 else (("h", 3600), ("min", 60))
     return f"{whole // large[1]} {large[0]} {whole % large[1] // small[1]} {small[0]}"
+
+
+def note_alone(graph: "Graph", ids: Sequence[Any] | None) -> int:
+    """Say how many of some nodes have no links; returns how many."""
+    if count := len(graph.without_links(None if ids is None else graph.nodes_of(ids))):
+        few = "1 node has" if count == 1 else f"{count:,} nodes have"
+        notes.print(f"{few} no links: a vector is then made of the node's own text or numbers, if it has any")
+    return count
 
 
 def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

@@ -64,6 +64,8 @@ def predict(
     asked = graph is not None or node_table is not None
     now = ModelSource.of_model(fitted.artifact_, graph, node_table, text).load() if asked else None
     rows = None if out is None else write_predictions(out, predict_nodes(fitted, classifier, now, wanted))
+    if now is not None:
+        options.note_alone(now, wanted)
     if save:
         save_classifier(fitted, classifier, model)
     result: dict[str, Any] = {"predictions": None if out is None else str(out), "rows": rows}

@@ -109,6 +109,7 @@ def embed(
         "seconds": options.seconds_since(started),
         "peak_bytes": peak_memory(),
         "mean_uncertainty": round(float(known.mean(dtype=np.float64)), 5) if len(known) else None,
+        "without_links": options.note_alone(now, wanted),
     }
     options.show(result, as_json, f"wrote {out}")
 
@@ -125,6 +126,7 @@ def similar(
 ) -> None:
     """List the nodes of the fitted graph that are nearest to a node."""
     from sanne.estimator import SANNE
+    from sanne.predict import fitted_rows
     from sanne.source import ModelSource
     from sanne.vectors.formats import read_vectors
 
@@ -132,13 +134,21 @@ def similar(
     if vectors is not None:
         fitted.know(read_vectors(vectors))
     elif graph is not None or node_table is not None:
-        fitted.embed(ModelSource.of_model(fitted.artifact_, graph, node_table, text).load(), [node_id])
+        now = ModelSource.of_model(fitted.artifact_, graph, node_table, text).load()
+        fitted.embed(now, [node_id])
+        options.note_alone(now, [node_id])
     found = fitted.similar(node_id, k)
+    own = float(fitted.artifact_.model.uncertainty(fitted.vector(node_id)[None])[0])
+    unsure = fitted.uncertainty_[fitted_rows(fitted, [other for other, _ in found])].tolist()
+    rows = [(other, round(score, 4), round(doubt, 4)) for (other, score), doubt in zip(found, unsure, strict=True)]
     if as_json:
-        rows = [{"id": options.plain(other), "similarity": round(score, 4)} for other, score in found]
-        options.print_json({"id": node_id, "similar": rows})
+        names = ("id", "similarity", "uncertainty")
+        listed = [dict(zip(names, (options.plain(row[0]), *row[1:]), strict=True)) for row in rows]
+        options.print_json({"id": node_id, "uncertainty": round(own, 4), "similar": listed})
         return
-    options.print_table(("node", "similarity"), [(str(other), f"{score:.4f}") for other, score in found])
+    options.notes.print(f"uncertainty of {node_id}: {own:.2f}")
+    shown = [(str(other), f"{score:.4f}", f"{doubt:.2f}") for other, score, doubt in rows]
+    options.print_table(("node", "similarity", "uncertainty"), shown)
 
 
 def explain(
@@ -168,6 +178,8 @@ def explain(
 def _as_dict(one: "MadeOf") -> dict[str, object]:
     return {
         "id": one.node_id,
+        "uncertainty": round(one.uncertainty, 4),
+        "has_links": one.has_links,
         "parts": {name: round(share, 4) for name, share in one.parts.items()},
         "words": [{"word": w.word, "share": round(w.share, 4), "own": round(w.own, 4)} for w in one.words],
         "links": [{"id": other, "share": round(share, 4)} for other, share in one.links],
@@ -176,6 +188,8 @@ def _as_dict(one: "MadeOf") -> dict[str, object]:
 
 
 def _print(one: "MadeOf") -> None:
+    alone = "" if one.has_links else "; it has no links, so its vector is made of its own text or numbers, if any"
+    options.notes.print(f"node {one.node_id}: uncertainty {one.uncertainty:.2f}{alone}")
     if one.parts:
         options.print_table(
             (f"node {one.node_id}", "share"), [(_PARTS[n], _percent(share)) for n, share in one.parts.items()]

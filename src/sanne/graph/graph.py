@@ -211,6 +211,11 @@ class Graph:
         arcs = self._arcs()
         return Adjacency.from_scipy(arcs + arcs.T, weighted=self.weights is not None)
 
+    def without_links(self, nodes: IntArray | None = None) -> IntArray:
+        """Those of some nodes (all by default) that have no links: walks see nothing but the node itself."""
+        alone = np.diff(self.adjacency().indptr) == 0
+        return np.flatnonzero(alone) if nodes is None else nodes[alone[nodes]]
+
     def _arcs(self) -> Any:
         return Adjacency(self.indptr, self.indices, self.weights).to_scipy()
 

@@ -5,7 +5,7 @@ far it goes in the direction of the whole, so that all shares sum to one; what l
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,8 @@ class MadeOf:
     parts: dict[str, float]  # of everything
     words: list[Word]
     links: list[tuple[Any, float]]  # to nodes that fit knew
+    uncertainty: float = float("nan")
+    has_links: bool = True
 
 
 def made_of(artifact: Artifact, graph: Graph, nodes: Iterable[Any], count: int = 10) -> list[MadeOf]:
@@ -47,17 +49,20 @@ def made_of(artifact: Artifact, graph: Graph, nodes: Iterable[Any], count: int =
     if count < 1:
         raise InputError(f"how many words, links and nodes to list must be 1 or more, not {count}")
     reader = GraphReader(artifact, graph, 0)
-    return [_made_of(reader, int(node), count) for node in graph.nodes_of(nodes)]
+    asked = graph.nodes_of(nodes)
+    alone = set(graph.without_links(asked).tolist())
+    return [replace(_made_of(reader, node, count), has_links=node not in alone) for node in asked.tolist()]
 
 
 def _made_of(reader: GraphReader, node: int, count: int) -> MadeOf:
     graph, views, model = reader.graph, reader.artifact.feature_map, reader.artifact.model
     asked = AskedNodes(reader, np.array([node]))
-    visited, shares = model.read(asked, count).contributions[0]
+    reading = model.read(asked, count)
+    visited, shares = reading.contributions[0]
     nodes = list(zip(graph.node_ids[visited].tolist(), shares.tolist(), strict=True))
-    node_id, pull = graph.node_ids[[node]].tolist()[0], model.pull(asked)
+    node_id, pull, unsure = graph.node_ids[[node]].tolist()[0], model.pull(asked), float(reading.uncertainty[0])
     if pull is None or not isinstance(views, Views):
-        return MadeOf(node_id, nodes, {}, [], [])
+        return MadeOf(node_id, nodes, {}, [], [], unsure)
     everywhere = pull.around.shares
     itself = np.where((pull.around.nodes == node)[:, None], everywhere, 0)
     columns = views.base.columns(graph, pull.around.nodes)
@@ -77,9 +82,9 @@ def _made_of(reader: GraphReader, node: int, count: int) -> MadeOf:
     names = views.base.column_names or [f"column {number}" for number in range(len(words))]
     words, own = (np.append(shares[: len(names) - 1], shares[len(names) - 1 :].sum()) for shares in (words, own))
     if views.base.reads_links:  # neighbours are the words
-        return MadeOf(node_id, nodes, parts, [], _named(names, words, count))
+        return MadeOf(node_id, nodes, parts, [], _named(names, words, count), unsure)
     described = [Word(str(names[i]), float(words[i]), float(own[i])) for i in _largest(words, count)]
-    return MadeOf(node_id, nodes, parts, described, links)
+    return MadeOf(node_id, nodes, parts, described, links, unsure)
 
 
 def _by_column(views: Views, columns: Any, weights: FloatArray, pull: Pull) -> Doubles:
