@@ -1,5 +1,6 @@
 """Judge a fitted model on its own graph, compare systems on a graph, draw a model's map."""
 
+import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +28,7 @@ from sanne.source import ModelSource
 from sanne.vectors.formats import read_vectors
 
 Task = Literal["classify", "links", "communities"]
+logger = logging.getLogger(__name__)
 NO_LABELS = "the graph has no labels: give a table with the columns id and label by --labels"
 
 
@@ -100,13 +102,18 @@ def judge_classes(
     task = ClassTask.of(labels, share=label_share, new=new, seed=seed)
     if graph is not None:
         if new is not None:
+            logger.info("fitting again without %s nodes", f"{new.sum():,}")
             again = SANNE(**model.get_params()).fit(before)
             rows = np.empty((len(new), again.embedding_.shape[1]), np.float32)
             rows[~new], rows[new] = again.embedding_, again.embed(graph, graph.node_ids[new]).vectors
             vectors["sanne"] = rows
+        logger.info("computing baselines")
         vectors["smoothed features"] = smoothed_features(before, graph, seed)
         vectors["own features"] = own_features(before, graph, seed)
-    scores = {name: task.score(rows) for name, rows in vectors.items()}
+    scores = {}
+    for name, rows in vectors.items():
+        logger.info("scoring %s", name)
+        scores[name] = task.score(rows)
     own = scores.pop("sanne")
     baselines = {name: {key: score[key] for key in ("mean", "std")} for name, score in scores.items()}
     return {
@@ -158,6 +165,7 @@ def compare(
 def judge_links(model: SANNE, graph: Graph, fraction: float, seed: int) -> dict[str, Any]:
     """Hide a share of the edges, fit again with the same settings, and rank hidden edges above non-edges."""
     train_graph, positives, negatives = hold_out_edges(graph, fraction, seed)
+    logger.info("fitting again without %s edges", f"{len(positives):,}")
     again = SANNE(**model.get_params()).fit(train_graph)
     scores = {
         name: score_links(rows, positives, negatives).to_dict()
@@ -225,6 +233,7 @@ def draw_model(
             texts[known] = graph.texts[rows[known]]
         chosen = sp.csr_matrix((np.ones(len(known)), (known, rows[known])), (len(ids), graph.num_nodes))
         links = chosen @ graph.adjacency("both").to_scipy() @ chosen.T
+    logger.info("drawing %s nodes", f"{len(ids):,}")
     plot_map(
         vectors,
         None if classes is None or classes.ndim != 1 else np.concatenate([classes.astype(object), [None] * count]),

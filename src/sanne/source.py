@@ -1,6 +1,7 @@
 """Where a model's graph came from: written into the model folder by fit, read back by the other commands."""
 
 import json
+import logging
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -22,6 +23,8 @@ from sanne.graph.readers.named import TABLES, conventional, open_table
 from sanne.graph.readers.tables import read_columns
 from sanne.infer.embed import embed
 from sanne.model.artifact import GRAPH, Artifact
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ class ModelSource:
                 raise InputError(
                     f"{place}: not found; if it has moved since the fit, name its new place with {option}{hint}"
                 )
+        logger.info("reading %s", self.source)
         return load_graph(**self.to_dict())
 
     def columns(self, node_ids: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:

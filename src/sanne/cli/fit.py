@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from tqdm import tqdm
 
 from sanne.cli import options
 from sanne.config import DEFAULT_RECIPE
@@ -96,7 +97,9 @@ def fit(
 def _confirm_replacing(out: Path) -> None:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InputError(f"{out} has a model already: --force replaces it, or give another --out")
-    if not typer.confirm(f"{out} has a model already. Replace it?", err=True):
+    with tqdm.external_write_mode(file=sys.stderr):  # the clock waits
+        replaces = typer.confirm(f"{out} has a model already. Replace it?", err=True)
+    if not replaces:
         raise typer.Exit(2)
 
 

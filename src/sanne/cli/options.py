@@ -15,13 +15,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import Console
 from rich.table import Table
+from tqdm import tqdm
 
+from sanne.cli.clock import Notes, running_clock
 from sanne.errors import InputError
 
 if TYPE_CHECKING:
     from sanne.graph.graph import Graph
 
-notes = Console(stderr=True, highlight=False, soft_wrap=True, markup=False)
+notes = Notes(stderr=True, highlight=False, soft_wrap=True, markup=False)
+
+TIMED = ("build", "fit", "embed", "predict", "similar", "explain", "evaluate", "compare", "plot", "export")
 
 VectorType = Annotated[
     Literal["float32", "float16"],
@@ -76,6 +80,7 @@ def _print_version(wanted: bool) -> None:
 
 
 def program_options(
+    context: typer.Context,
     show_version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
@@ -84,6 +89,8 @@ def program_options(
     """Options of the program, before the name of a command."""
     if verbose:
         logging.getLogger("sanne").setLevel(logging.INFO)
+    if context.invoked_subcommand in TIMED and "--help" not in sys.argv and "-h" not in sys.argv:
+        context.with_resource(running_clock(str(context.invoked_subcommand)))
 
 
 def require_out(out: Path | None, example: str) -> Path:
@@ -228,7 +235,8 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     table = Table(*header, show_header=bool(header))
     for row in rows:
         table.add_row(*row)
-    Console(markup=False).print(table)  # labels and ids may have brackets
+    with tqdm.external_write_mode(file=sys.stderr):
+        Console(markup=False).print(table)  # labels and ids may have brackets
 
 
 def print_json(result: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 """Nodes into vectors: what a fitted model reads of a graph."""
 
+import logging
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -12,6 +13,8 @@ from sanne.model.model import Around, Asked, Reading
 from sanne.seeds import derived_seed
 from sanne.walks.diffusion import Diffusion
 from sanne.walks.sample import WalkSampler
+
+logger = logging.getLogger(__name__)
 
 _DIFFUSIONS: WeakKeyDictionary[Graph, dict[str, Diffusion]] = WeakKeyDictionary()  # of graphs in use, by direction
 _HELD_AT_ONCE = 4096  # nodes
@@ -35,6 +38,7 @@ class GraphReader:
         if whole and (artifact.model.reads_whole or not artifact.feature_map.rows_stay_on_disk(graph)):
             self._rows = artifact.rows(graph)
             if artifact.model.reads_whole:
+                logger.info("walking over the whole graph, %s nodes", f"{graph.num_nodes:,}")
                 self._vectors = artifact.model.read_whole(self.diffusion, self._rows)
 
     def nodes_at_once(self, explain: int = 0) -> int:

@@ -1,0 +1,74 @@
+"""On a terminal: which stage is under way and for how long, once it takes two seconds."""
+
+import contextlib
+import logging
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Console
+from tqdm import tqdm
+from tqdm.contrib.logging import logging_redirect_tqdm
+
+_DELAY = 2.0
+
+
+class Notes(Console):
+    """A console on stderr that other lines on the terminal make room for."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        with tqdm.external_write_mode(file=sys.stderr):
+            super().print(*objects, **options)
+
+
+class Clock(logging.Handler):
+    """The stage under way: what was logged last, but for what readers say about tables."""
+
+    def __init__(self, stage: str) -> None:
+        super().__init__()
+        self.stage, self.since = stage, time.time()
+        self.bar: tqdm[Any] | None = None
+        self.ended = threading.Event()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Go over to the next stage."""
+        if not record.name.startswith("sanne.graph"):
+            with tqdm.get_lock():
+                self.stage, self.since = record.getMessage(), time.time()
+                self.close_bar()
+
+    def tick(self) -> None:
+        while not self.ended.wait(0.5):
+            with tqdm.get_lock():
+                if time.time() < self.since + _DELAY or self.ended.is_set():
+                    continue
+                if self.bar is None:
+                    self.bar = tqdm(desc=self.stage, bar_format="{desc} ... {elapsed}", leave=False, file=sys.stderr)
+                    self.bar.start_t = self.since
+                self.bar.refresh()
+
+    def close_bar(self) -> None:
+        if self.bar is not None:
+            self.bar.close()
+        self.bar = None
+
+
+@contextlib.contextmanager
+def running_clock(stage: str) -> Iterator[None]:
+    """Show a stage and its time; what is logged meanwhile names the next one. Does nothing without a terminal."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    clock, log = Clock(stage), logging.getLogger("sanne")
+    log.addHandler(clock)
+    threading.Thread(target=clock.tick, daemon=True).start()
+    try:
+        with logging_redirect_tqdm():
+            yield
+    finally:
+        clock.ended.set()
+        log.removeHandler(clock)
+        with tqdm.get_lock():
+            clock.close_bar()

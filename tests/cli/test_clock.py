@@ -1,0 +1,33 @@
+"""What takes over two seconds is named on a terminal, with its time, and nowhere else."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pty = pytest.importorskip("pty")
+
+WORK = """
+import logging, time
+from sanne.cli.clock import running_clock
+logging.basicConfig(level=logging.INFO)
+with running_clock("fit"):
+    time.sleep(3)
+    logging.getLogger("sanne.model").info("learning")
+    time.sleep(3)
+"""
+
+
+def test_a_long_stage_is_named_with_its_time_on_a_terminal_only() -> None:
+    main, other = pty.openpty()
+    try:
+        subprocess.run([sys.executable, "-c", WORK], stderr=other, check=True, timeout=120)
+        shown = os.read(main, 100_000).decode()
+    finally:
+        os.close(main)
+        os.close(other)
+    assert "fit ... 00:02" in shown
+    assert "learning ... 00:02" in shown
+    quiet = subprocess.run([sys.executable, "-c", WORK], capture_output=True, text=True, check=True, timeout=120)
+    assert "..." not in quiet.stdout + quiet.stderr
