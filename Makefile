@@ -1,4 +1,5 @@
 # make demo    fit Cora, embed 1000 newcomers, draw map.png
+# make showcase   Debian's packages: fit, predict the sections of new ones, draw a map, serve a page (SHOWCASE=--once: ends then)
 # make test    the tests
 # make fresh   make demo and make test as on a new machine: an empty folder, an empty home
 # make portable   the tests that compute, with the kernels of other processors, other threads and in random order
@@ -14,9 +15,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+SHOWN := .venv/.shown
 RIVALS := .venv-rivals/.installed
 
-.PHONY: demo test browser fresh portable check docs faults wheel image-check fuzz-serve crash-serve bench format clean
+.PHONY: demo showcase test browser fresh portable check docs faults wheel image-check fuzz-serve crash-serve bench format clean
 
 $(INSTALLED): pyproject.toml research/pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -25,6 +27,15 @@ $(INSTALLED): pyproject.toml research/pyproject.toml constraints.txt
 
 demo: $(INSTALLED)
 	$(BIN)/sanne demo
+
+# Only what it needs: the environment of the tests is much larger.
+$(SHOWN): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[plot,serve]"
+	touch $(SHOWN)
+
+showcase: $(SHOWN)
+	$(BIN)/python examples/showcase.py $(SHOWCASE)
 
 test: $(INSTALLED) browser
 	$(BIN)/python -m pytest -n 2 --dist loadfile -rfEs

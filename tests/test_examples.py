@@ -124,3 +124,50 @@ def test_arrivals(tmp_path: Path) -> None:
     chance = int(re.findall(r"by chance (\d+)%", out)[0])
     assert share > chance + 20
     assert (tmp_path / "run" / "model.store").is_dir()
+
+
+SECTIONS = {  # of a small distribution: words of the descriptions
+    "games": "strategy game with levels and puzzles, multiplayer board and cards",
+    "python": "Python 3 module to parse, test and package code with decorators",
+    "science": "analysis of genomes, protein sequences and molecular simulation",
+}
+
+
+def write_available(path: Path, count: int) -> None:
+    """Packages as `apt-cache dumpavail` prints them; each depends on others of its section."""
+    kinds = list(SECTIONS.items())
+    paragraphs = []
+    for i in range(count):
+        section, words = kinds[i % 3]
+        needs = f"{section}-{(i + 3) % count} (>= 1.{i}), {section}-{(i + 6) % count} | nowhere:any, libc6"
+        some = " ".join(word for j, word in enumerate(words.split()) if (i + j) % 4)
+        paragraphs.append(
+            f"Package: {section}-{i}\nVersion: 1.{i}\nSection: universe/{section}\nDepends: {needs}\n"
+            f"Description: {some}\n more: {words}\n and {i}\n"
+        )
+    path.write_text("\n".join(paragraphs), encoding="utf-8")
+
+
+def test_showcase(tmp_path: Path) -> None:
+    write_available(tmp_path / "available", 240)
+    out = run("showcase.py", "--available", "available", "--once", "--folder", "shown", cwd=tmp_path)
+    nodes, edges, new = (
+        int(found) for found in re.findall(r"^(\d+) packages, (\d+) dependencies; (\d+)", out, re.M)[0]
+    )
+    assert nodes + new == 240
+    assert nodes < edges <= 2 * nodes  # to packages that are there, and not to libc6
+    assert percent(r"predicted correctly for ", out)[0] > 80
+    sent, right = map(int, re.findall(r"added (\d+) new packages to the server, which predicts (\d+)", out)[0])
+    assert right > 0.8 * sent
+    assert (tmp_path / "shown" / "map.png").stat().st_size > 10_000
+    assert (tmp_path / "shown" / "model" / "graph").is_dir()
+
+
+def test_showcase_says_what_it_needs(tmp_path: Path) -> None:
+    write_available(tmp_path / "few", 20)
+    for file, remedy in (("nothing", "apt-cache dumpavail > nothing"), ("few", "apt-get update")):
+        command = [sys.executable, str(EXAMPLES / "showcase.py"), "--available", file]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert remedy in done.stderr
+        assert done.stderr.count("\n") == 1

@@ -65,8 +65,8 @@ class ModelSource:
             kept = {"source": ""}
         known = {name: value for name, value in kept.items() if name in cls.__dataclass_fields__}
         new = cls(**_tuples(known | {"remembered": True}))
-        if source is not None and is_graph_folder(source):  # it knows its columns and direction itself
-            new = cls(source=_absolute(source))
+        if is_graph_folder(place := new.source if source is None else source):  # it knows its columns itself
+            new = cls(source=_absolute(place))
         elif source is not None:
             keep_table = new.node_table if Path(source).is_file() else None
             new = replace(new, source=_absolute(source), node_table=keep_table)
@@ -88,7 +88,10 @@ class ModelSource:
                     f"{place}: not found; if it has moved since the fit, name its new place with {option}{hint}"
                 )
         logger.info("reading %s", self.source)
-        return load_graph(**self.to_dict())
+        options = self.to_dict()
+        if self.remembered and self.node_table and self.label not in open_table(self.node_table, "").columns:
+            options["label"] = None  # new nodes come without
+        return load_graph(**options)
 
     def columns(self, node_ids: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
         """What else the node table says of these nodes, to colour a map by."""
@@ -118,7 +121,7 @@ def write_bundle(model: Path, artifact: Artifact, origin: ModelSource, target: P
                 shutil.copy(file, part)
         save_graph(graph, part / GRAPH)
         config = json.loads((part / "config.json").read_text(encoding="utf-8"))
-        config["record"]["source"] = {"source": GRAPH}
+        config["record"]["source"] = {**artifact.record.get("source", {}), "source": GRAPH, "node_table": None}
         (part / "config.json").write_text(json.dumps(config, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return graph
 

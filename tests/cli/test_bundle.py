@@ -94,3 +94,23 @@ def test_what_cannot_be_bundled_is_named_with_a_remedy(
     sanne(fitted, "bundle", "model", "--graph", "there.graph")
     (fitted / "model" / "graph" / "thesis.tex").write_text("years of work", encoding="utf-8")
     assert "thesis.tex" in refused(capsys, monkeypatch, "bundle", "model")
+
+
+def test_new_nodes_are_read_by_a_bundle_as_by_its_model_and_need_no_label(tmp_path: Path) -> None:
+    rows = [f"p{i},{word} {word}s number{i},{word}" for i in range(30) for word in [("graph", "cell", "price")[i % 3]]]
+    links = [f"p{i},p{(i + 3) % 30}" for i in range(30)]
+    (tmp_path / "nodes.csv").write_text("\n".join(["id,abstract,topic", *rows]) + "\n", encoding="utf-8")
+    (tmp_path / "edges.csv").write_text("\n".join(["a,b", *links]) + "\n", encoding="utf-8")
+    columns = ["--src", "a", "--dst", "b", "--text", "abstract", "--label", "topic"]
+    sanne(tmp_path, "fit", "edges.csv", "--node-table", "nodes.csv", *columns, "--out", "model", *SETS)
+    sanne(tmp_path, "bundle", "model")
+    later = [row.rsplit(",", 1)[0] for row in rows]
+    (tmp_path / "nodes2.csv").write_text(
+        "\n".join(["id,abstract", *later, "new,a graph of graphs"]) + "\n", encoding="utf-8"
+    )
+    (tmp_path / "edges2.csv").write_text("\n".join(["a,b", *links, "new,p0"]) + "\n", encoding="utf-8")
+    (tmp_path / "new.txt").write_text("new\n", encoding="utf-8")
+    now = ["--graph", "edges2.csv", "--node-table", "nodes2.csv", "--nodes", "new.txt"]
+    assert sanne(tmp_path, "embed", "model", *now, "--out", "new.parquet")["nodes"] == 1
+    predicted = sanne(tmp_path, "predict", "model", "--labels", "nodes.csv", "--label", "topic", *now, "--out", "p.csv")
+    assert predicted["rows"] == 1

@@ -57,12 +57,12 @@ def predict(
     started = time.perf_counter()
     wanted = None if nodes is None else read_node_list(nodes)
     fitted, unknown = SANNE.load(model), list[Any]()
+    asked = graph is not None or node_table is not None
+    now = ModelSource.of_model(fitted.artifact_, graph, node_table, text).load() if asked else None
     if labels is None:
         classifier = saved_classifier(fitted)
     else:
         classifier, unknown = learn_from_table(fitted, labels, label=label, id=id, separator=separator, seed=seed)
-    asked = graph is not None or node_table is not None
-    now = ModelSource.of_model(fitted.artifact_, graph, node_table, text).load() if asked else None
     rows = None if out is None else write_predictions(out, predict_nodes(fitted, classifier, now, wanted))
     if now is not None:
         options.note_alone(now, wanted)

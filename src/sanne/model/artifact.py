@@ -155,7 +155,7 @@ class Artifact:
             raise ModelFolderError(f"{place}: the model folder is damaged ({first_line(error)}): fit again") from None
         counts, record = header["num_nodes"], header["record"]
         if is_graph_folder(place / GRAPH):  # of a bundle, which may have been moved
-            record["source"] = {"source": str(place.resolve() / GRAPH)}
+            record["source"] = record.get("source", {}) | {"source": str(place.resolve() / GRAPH)}
         return cls(config, header["seed"], feature_map, model, counts, record, digests, classifier)
 
 
