@@ -17,9 +17,8 @@ from sanne.features.base import FeatureMap
 from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
 from sanne.infer.read import reads_whole
-from sanne.model.artifact import Artifact
+from sanne.model.artifact import Artifact, model_kind
 from sanne.model.hidden import HiddenModel
-from sanne.model.kinds import model_kind
 from sanne.model.learn import DEFAULT_DIM, FITTED, learn
 from sanne.model.model import Model
 from sanne.vectors.formats import write_vectors

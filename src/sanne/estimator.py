@@ -14,8 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from sanne.config import DEFAULT_RECIPE, RECIPES, Config, recipe_config
 from sanne.errors import InputError, ModelFolderError, UnknownNodeError
-from sanne.files.atomic import check_target, read_unreplaced, replaced_folder
-from sanne.files.locks import claimed
+from sanne.files.atomic import check_target, claimed, read_unreplaced, replaced_folder
 from sanne.graph.graph import FloatArray, Graph
 from sanne.graph.ids import did_you_mean, match_ids
 from sanne.graph.load import load_graph

@@ -101,7 +101,7 @@ def test_people_read_a_table_of_systems_and_one_of_classes(model: Path, run: Run
 def test_the_picture_shows_as_many_classes_as_fit_on_it(model: Path, run: Run) -> None:
     assert run("evaluate", "model", *LABELS, "--plot", "confusion.png")[0] == 0
     assert Path("confusion.png").read_bytes().startswith(b"\x89PNG")
-    from sanne.draw.confusion import plot_confusion
+    from sanne.draw.image import plot_confusion
 
     plot_confusion(np.eye(60, dtype=int), [f"class {i}" for i in range(60)], Path("many.svg"))
     words = Path("many.svg").read_text(encoding="utf-8")

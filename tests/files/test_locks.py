@@ -10,7 +10,7 @@ import pytest
 from planted import TRAINED, planted_graph
 from sanne.errors import InUseError
 from sanne.estimator import SANNE
-from sanne.files.locks import claimed
+from sanne.files.atomic import claimed
 
 
 def names(folder: Path) -> list[str]:
@@ -40,7 +40,7 @@ def test_a_link_is_the_same_place(tmp_path: Path) -> None:
 
 def test_a_killed_holder_does_not_block(tmp_path: Path) -> None:
     program = (
-        "import os, signal, sys\nfrom sanne.files.locks import claimed\n"
+        "import os, signal, sys\nfrom sanne.files.atomic import claimed\n"
         "with claimed(sys.argv[1]):\n    os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     dead = subprocess.run([sys.executable, "-c", program, tmp_path / "model"], check=False)

@@ -11,7 +11,7 @@ import torch
 
 from planted import planted_graph
 from sanne.errors import InputError
-from sanne.paper.checkpoint import Checkpoint, Progress, fingerprint, load_checkpoint, save_checkpoint
+from sanne.paper.loop import Checkpoint, Progress, fingerprint, load_checkpoint, save_checkpoint
 
 PROGRESS = Progress(epoch=3, losses=[0.1, 1 / 3, 2e-17], scores=[0.5], seconds=1.5, best_epoch=1)
 

@@ -13,9 +13,8 @@ from planted import planted_graph, trained_config
 from sanne.config import Config
 from sanne.errors import InputError, SanneError
 from sanne.model.model import Run
-from sanne.paper.checkpoint import Progress, fingerprint, load_checkpoint, save_checkpoint
 from sanne.paper.device import choose_device, torch_threads
-from sanne.paper.loop import train
+from sanne.paper.loop import Progress, fingerprint, load_checkpoint, save_checkpoint, train
 from sanne.paper.walk_model import WalkModel
 
 GRAPH = planted_graph()

@@ -10,9 +10,8 @@ import torch
 from sanne.config import Config, recipe_config
 from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
-from sanne.model.artifact import Artifact
+from sanne.model.artifact import Artifact, model_kind
 from sanne.model.hidden import HiddenModel
-from sanne.model.kinds import model_kind
 from sanne.model.learn import learn
 from sanne.paper.device import torch_threads
 from sanne.paper.walk_model import WALKS_AT_ONCE, WalkModel

@@ -11,7 +11,7 @@ from sanne.config import Config, recipe_config
 from sanne.errors import InputError
 from sanne.features.choose import choose_features
 from sanne.graph.graph import Graph
-from sanne.model.kinds import model_kind
+from sanne.model.artifact import model_kind
 from sanne.paper.batches import WalkStream
 from sanne.paper.device import torch_threads
 from sanne.paper.loop import make_optimisers, training_step

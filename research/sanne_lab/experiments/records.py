@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from sanne.errors import InputError
-from sanne.files.atomic import replaced_file
-from sanne.files.locks import is_open_as, take_lock
+from sanne.files.atomic import is_open_as, replaced_file, take_lock
 
 Record = dict[str, Any]
 Key = tuple[str, str, str, str, int]  # dataset, setting, system, features_from, number

@@ -9,10 +9,9 @@ from sanne.config import RECIPES, Config
 from sanne.errors import InputError
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.infer.embed import embed, embed_present
-from sanne.model.artifact import Artifact
+from sanne.model.artifact import Artifact, model_kind
 from sanne.model.fit import fit_model
 from sanne.model.hidden import HiddenModel
-from sanne.model.kinds import model_kind
 from sanne.model.model import Run
 from sanne_lab.baselines.cca_ssg import CCASSG
 from sanne_lab.baselines.ddrw import DDRW

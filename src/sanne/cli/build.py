@@ -1,5 +1,6 @@
-"""`sanne build`, a graph folder from edge files of any size, and `sanne data`, public datasets."""
+"""`sanne build`, a graph folder from edge files of any size; `sanne bundle`, a model with its graph; `sanne data`."""
 
+import os
 import time
 from pathlib import Path
 from typing import Annotated
@@ -7,6 +8,7 @@ from typing import Annotated
 import typer
 
 from sanne.cli import options
+from sanne.errors import InputError
 
 data_app = typer.Typer(help="List public datasets, or download one.", no_args_is_help=True)
 
@@ -60,3 +62,33 @@ def data_get(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: opti
     place = dataset.locate()
     graph = dataset.read(place)
     options.show({"name": name, "folder": str(place), "nodes": graph.num_nodes, "edges": graph.num_edges}, as_json)
+
+
+def bundle(
+    model: options.ModelFolder,
+    out: Annotated[Path | None, typer.Option(help="A new folder for the bundle. Default: the model itself.")] = None,
+    graph: options.CurrentGraph = None,
+    node_table: options.NodeTable = None,
+    text: options.KnownText = None,
+    as_json: options.Json = False,
+) -> None:
+    """Put a model's graph into its folder. The folder can then be moved, served and embedded from on any machine."""
+    from sanne.files.atomic import claimed
+    from sanne.model.artifact import Artifact, check_model_target
+    from sanne.source import ModelSource, write_bundle
+
+    started = time.perf_counter()
+    target = check_model_target(out or model)
+    if target != Path(os.path.realpath(model)) and target.is_dir() and any(target.iterdir()):
+        raise InputError(f"{out} has a model already: give a new folder as --out")
+    artifact = Artifact.read(model)
+    origin = ModelSource.of_model(artifact, graph, node_table, text)
+    with claimed(target):
+        now = write_bundle(model, artifact, origin, target)
+    if encoder := artifact.config.features.text_encoder:
+        options.notes.print(
+            f"texts are read with {encoder}, which is not in the bundle: have sanne[encoders] and the encoder there"
+        )
+    size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
+    result = {"bundle": str(out or model), "nodes": now.num_nodes, "edges": now.num_edges, "bytes": size}
+    options.show(result | {"seconds": options.seconds_since(started)}, as_json, f"wrote {out or model}")

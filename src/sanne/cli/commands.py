@@ -7,8 +7,7 @@ from typing import Any
 
 import typer
 
-from sanne.cli.build import build, data_app
-from sanne.cli.bundle import bundle
+from sanne.cli.build import build, bundle, data_app
 from sanne.cli.evaluate import compare, evaluate
 from sanne.cli.fit import fit
 from sanne.cli.options import notes, program_options

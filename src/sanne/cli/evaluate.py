@@ -35,7 +35,7 @@ def evaluate(
     as_json: options.Json = False,
 ) -> None:
     """Evaluate the vectors of a model on its own graph. `links` fits again without the hidden edges."""
-    from sanne.draw.confusion import check_confusion, plot_confusion
+    from sanne.draw.image import check_confusion, plot_confusion
     from sanne.estimator import SANNE
     from sanne.judge import judge
     from sanne.source import ModelSource

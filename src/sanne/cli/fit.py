@@ -49,7 +49,7 @@ def fit(
     from sanne.config import recipe_config
     from sanne.device import peak_memory
     from sanne.estimator import SANNE
-    from sanne.files.locks import claimed
+    from sanne.files.atomic import claimed
     from sanne.model.artifact import check_model_target
     from sanne.source import ModelSource
 

@@ -17,14 +17,14 @@ from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from sanne.config import Config
-from sanne.errors import InputError, ModelFolderError, first_line
+from sanne.errors import InputError, ModelFolderError, first_line, import_extra
 from sanne.features.base import FeatureMap
 from sanne.features.choose import restore_features
 from sanne.files.atomic import check_target, read_unreplaced
 from sanne.graph.folder.store import check_graph_target, is_graph_folder
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.model.classifier import Classifier, check_state
-from sanne.model.kinds import model_kind
+from sanne.model.hidden import HiddenModel
 from sanne.model.model import Model
 from sanne.model.safe_files import Shapes, check_shapes, digest_of, read_tensors, require_regular, tensor_shapes, under
 
@@ -267,3 +267,15 @@ def _save(arrays: dict[str, FloatArray], path: Path) -> None:
 
 def _write_json(path: Path, value: dict[str, Any]) -> None:
     path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def model_kind(config: Config) -> type[Model]:
+    """The class for the setting `objective`, whose settings are checked: all but `hidden` are trained on walks."""
+    if config.objective.objective == HiddenModel.name:
+        return HiddenModel
+    import_extra("torch", "paper", "the walk transformer of the recipe 'paper'")
+    from sanne.paper.objective import objective_kind
+    from sanne.paper.walk_model import WalkModel
+
+    objective_kind(config)
+    return WalkModel

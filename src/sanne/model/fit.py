@@ -10,9 +10,8 @@ from sanne.config import Config
 from sanne.device import one_blas_thread
 from sanne.errors import InputError
 from sanne.graph.graph import Graph
-from sanne.model.artifact import Artifact, versions
+from sanne.model.artifact import Artifact, model_kind, versions
 from sanne.model.hidden import HiddenModel
-from sanne.model.kinds import model_kind
 from sanne.model.learn import learn
 from sanne.model.model import Run
 

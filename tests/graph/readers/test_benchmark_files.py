@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from sanne.errors import InputError
-from sanne.graph.readers.edge_list import read_edge_list
+from sanne.graph.readers.tables import read_edge_list
 from sanne_lab.datasets.linqs import read_linqs
 
 

@@ -11,10 +11,9 @@ import scipy.sparse as sp
 import torch
 
 from sanne.errors import InputError
-from sanne.graph.readers.arrays import read_arrays
+from sanne.graph.readers.arrays import read_arrays, read_scipy
 from sanne.graph.readers.networkx import read_networkx
 from sanne.graph.readers.pyg import read_pyg
-from sanne.graph.readers.scipy_sparse import read_scipy
 
 PAIRS = np.array([[0, 1], [1, 3]])
 

@@ -7,7 +7,7 @@ and sorted. Memory grows with neither edges nor features; it holds a few bytes a
 import contextlib
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,16 +16,22 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sanne.errors import InputError
+from sanne.errors import InputError, import_extra
 from sanne.files.atomic import replaced_folder
 from sanne.files.npy import NpyWriter
 from sanne.graph.folder.arcs import Edges, write_arcs
-from sanne.graph.folder.node_files import write_node_data
-from sanne.graph.folder.numbering import DatabaseIds
 from sanne.graph.folder.store import check_graph_target, open_graph, write_header
 from sanne.graph.folder.strings import StringsWriter
 from sanne.graph.graph import CheckedIds, Graph
-from sanne.graph.ids import CountedIds, TooFarApartError, refuse_control_character
+from sanne.graph.ids import (
+    CANONICAL_INTEGER,
+    IDS_AT_ONCE,
+    CountedIds,
+    IntArray,
+    TooFarApartError,
+    refuse_control_character,
+    repeated,
+)
 from sanne.graph.readers.columns import Block, Table, read_ids
 from sanne.graph.readers.kinds import Kinds
 from sanne.graph.readers.named import Asked, EdgeColumns, NodeColumns, Unknown, open_table
@@ -38,6 +44,73 @@ _OWN_USE = 400 * 2**20  # bytes of the interpreter, libraries and blocks under w
 _ROWS_AT_ONCE = 2_000_000  # edges numbered together: a database joins a few large tables faster
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
+_NODES_AT_ONCE = 16_384
+
+
+class DatabaseIds:
+    """Ids of any kind in a DuckDB file, which sorts and joins within a memory limit and spills to disk.
+
+    The distinct ids are sorted, or with `in_order` (a node table) in the order given; then all must differ.
+    """
+
+    def __init__(
+        self, columns: Iterable[pa.ChunkedArray], memory: int, scratch: Path, kind: pa.DataType, *, in_order: bool
+    ) -> None:
+        duckdb = import_extra("duckdb", "scale", "building from text ids or scattered integers")
+        spill = str(scratch / "spill").replace("'", "''")
+        self._database = duckdb.connect(str(scratch / "ids.duckdb"))
+        self._run(f"SET memory_limit = '{memory // 2**20}MiB'")
+        self._run("SET preserve_insertion_order = false")
+        self._run("SET enable_progress_bar = false")  # it would be drawn on stdout
+        self._run(f"SET temp_directory = '{spill}'")
+        self._run(f"CREATE TABLE listed (id {'BIGINT' if pa.types.is_integer(kind) else 'VARCHAR'}, node BIGINT)")
+        rows = 0
+        for column in columns:
+            block = pa.table({"id": column, "node": np.arange(rows, rows + len(column))})
+            self._run(f"INSERT INTO listed {'FROM' if in_order else 'SELECT DISTINCT id, 0 FROM'} block", block)
+            rows += len(column)
+        if in_order:
+            self._run("ALTER TABLE listed RENAME TO nodes")
+            twice = self._one("SELECT min(id) FROM (SELECT id FROM nodes GROUP BY id HAVING count(*) > 1)")
+            if twice is not None:
+                raise repeated(twice)
+        else:
+            distinct = "SELECT DISTINCT id FROM listed"
+            self._run(f"CREATE TABLE nodes AS SELECT id, row_number() OVER (ORDER BY id) - 1 AS node FROM ({distinct})")
+            self._run("DROP TABLE listed")
+        self.count = int(self._one("SELECT count(*) FROM nodes"))
+
+    def ids(self) -> Iterator[pa.Array]:
+        for first in range(0, self.count, IDS_AT_ONCE):
+            chosen = f"node >= {first} AND node < {first + IDS_AT_ONCE}"
+            yield self._run(f"SELECT id FROM nodes WHERE {chosen} ORDER BY node").column("id").combine_chunks()
+
+    def codes(self, ids: pa.ChunkedArray) -> IntArray:
+        rows = pa.table({"id": ids, "row": np.arange(len(ids))})
+        found = self._run("SELECT block.row, nodes.node FROM block JOIN nodes ON block.id = nodes.id", rows)
+        codes = np.full(len(ids), -1, np.int64)
+        codes[found.column("row").to_numpy()] = found.column("node").to_numpy()
+        return codes
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _one(self, query: str) -> Any:
+        return self._run(query).column(0)[0].as_py()
+
+    def _run(self, query: str, block: pa.Table | None = None) -> Any:
+        """The result of a query as a table; `block` can be named in it."""
+        try:
+            if block is not None:
+                self._database.register("block", block)
+            found = self._database.sql(query)
+            return None if found is None else found.to_arrow_table()
+        except RuntimeError as error:  # DuckDB's answer to Ctrl-C, which nobody would take for one
+            if "interrupted" in str(error).lower():
+                raise KeyboardInterrupt from error
+            raise
+        finally:
+            self._database.unregister("block")
 
 
 def build_graph(
@@ -218,3 +291,49 @@ def _write_ids(folder: Path, columns: Iterator[pa.Array | pa.ChunkedArray], as_t
             counting = counting and np.array_equal(values, np.arange(numbers.rows, numbers.rows + len(values)))
             numbers.write(values)
     return "counting" if counting else "unique"
+
+
+def write_node_data(table: Table, columns: NodeColumns, folder: Path) -> None:
+    """Write what a node table holds but its ids."""
+    rows = 0
+    with contextlib.ExitStack() as stack:
+        documents = stack.enter_context(StringsWriter(folder, "texts")) if columns.text else None
+        matrix: NpyWriter | None = None
+        labels: list[pa.Array] = []  # as codes: 4 bytes a node, and the distinct ones are few
+        for block in Block.parts(table, columns.wanted, columns.strings, _NODES_AT_ONCE):
+            rows += block.data.num_rows
+            # Labels of a text file are numbers only if all of them are, which is known at the end.
+            found = columns.read(block, infer=False)
+            if documents is not None:
+                documents.write(found["texts"])
+            if (features := found["features"]) is not None:
+                if matrix is None:
+                    matrix = stack.enter_context(NpyWriter(folder / "features.npy", np.float32, features.shape[1:]))
+                if features.shape[1:] != matrix.tail:
+                    raise InputError(
+                        f"{block.place(0)}: {features.shape[1]} features from here on, where row 1 has "
+                        f"{matrix.tail[0]}; give every node lists of the same length"
+                    )
+                matrix.write(features)
+            if found["labels"] is not None:
+                labels.append(pa.array(found["labels"]).dictionary_encode())
+    if rows == 0:
+        raise InputError(f"{table.name}: it has no nodes, only column names; add one row per node")
+    if columns.label is not None:
+        _write_labels(folder, labels, f"{table.name}: column {columns.label!r}", infer=not table.typed)
+
+
+def _write_labels(folder: Path, blocks: list[pa.Array], name: str, *, infer: bool) -> None:
+    """Write classes as numbers, or as codes into a list of texts."""
+    if len({block.type for block in blocks}) > 1:
+        raise InputError(f"{name} mixes whole and decimal numbers; write classes as text")
+    coded = pa.chunked_array(blocks).unify_dictionaries()
+    codes, classes = coded.combine_chunks().indices.to_numpy(), coded.chunk(0).dictionary.to_pylist()
+    if infer and all(value == "" or re.fullmatch(CANONICAL_INTEGER, value) for value in classes):
+        classes = [-1 if value == "" else int(value) for value in classes]
+    if isinstance(classes[0], str):
+        np.save(folder / "labels.codes.npy", codes)
+        with StringsWriter(folder, "labels.classes") as texts:
+            texts.write(classes)
+    else:
+        np.save(folder / "labels.npy", np.array(classes, np.int64)[codes])

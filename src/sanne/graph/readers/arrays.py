@@ -1,4 +1,4 @@
-"""Read edges in memory as a graph: arrays, tensors, lists of pairs."""
+"""Read edges in memory as a graph: arrays, tensors, lists of pairs, scipy matrices."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import scipy.sparse as sp
 
 from sanne.errors import InputError
-from sanne.graph.graph import Graph
+from sanne.graph.graph import LARGEST_WEIGHT, SMALLEST_WEIGHT, Graph, usable_weights
 from sanne.graph.readers.node_data import as_array, as_features, as_labels, as_texts
 from sanne.graph.readers.tables import read_tables
 
@@ -104,3 +105,29 @@ def _count(num_nodes: int | None, *rows: Any) -> int | None:
                 raise InputError("features, texts and labels need one row per node, not a single value")
             return int(shape[0])
     return None
+
+
+def read_scipy(matrix: Any, *, weight: str | bool | None = None, directed: bool = False) -> Graph:
+    """The graph of a square matrix: an entry (i, j) is an edge from i to j; ids are 0..n-1.
+
+    Stored zeros are no edges. The values are weights unless all are 1; `weight` says so either way.
+    Undirected, (i, j) and (j, i) are one edge, with the larger of the two weights.
+    """
+    entries = sp.coo_matrix(matrix)
+    if entries.shape[0] != entries.shape[1]:
+        raise InputError(f"an adjacency matrix is square, not {entries.shape[0]} x {entries.shape[1]}")
+    if entries.dtype.kind not in "iufb":
+        raise InputError(f"an adjacency matrix holds numbers, not {entries.dtype}")
+    stored = entries.data != 0
+    rows, columns, values = entries.row[stored], entries.col[stored], entries.data[stored].astype(np.float64)
+    use = bool((values != 1).any()) if weight is None else bool(weight)
+    bad = np.flatnonzero(~usable_weights(values))
+    if use and len(bad):
+        first = int(bad[0])
+        raise InputError(
+            f"entry ({rows[first]}, {columns[first]}) of the adjacency matrix is {values[first]:g}; "
+            f"an edge weight is a positive number, from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}: "
+            "correct it or leave the entry out"
+        )
+    ids = np.arange(entries.shape[0])
+    return Graph.from_edges(rows, columns, values if use else None, node_ids=ids, directed=directed)

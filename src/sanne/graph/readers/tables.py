@@ -1,4 +1,4 @@
-"""Read an edge table and an optional node table as a graph, and tables of labels.
+"""Read an edge table and an optional node table as a graph; plain edge lists; tables of labels.
 
 Edge table: columns `src,dst[,weight]`. Node table: `id` plus feature columns or text columns. With a node
 table, its rows are the nodes, in that order; without one, the ids in sorted order.
@@ -6,6 +6,7 @@ table, its rows are the nodes, in that order; without one, the ids in sorted ord
 
 import logging
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from sanne.errors import InputError
 from sanne.graph.graph import Graph
 from sanne.graph.ids import Ids, did_you_mean, id_array, match_ids, number_ids, refuse_control_characters, sort_ids
 from sanne.graph.readers.columns import Block, Table, is_numeric, read_ids, read_labels
+from sanne.graph.readers.delimited import DelimitedFile, check_is_file, check_utf8, open_text
 from sanne.graph.readers.kinds import Kinds, weights_by_likeness
 from sanne.graph.readers.named import (
     Asked,
@@ -215,3 +217,29 @@ def _with_more(ids: pa.Array, more: list[Any], data: dict[str, Any]) -> tuple[pa
         name: None if rows is None else np.concatenate([rows, np.array([blank[name]] * len(more), rows.dtype)])
         for name, rows in data.items()
     }
+
+
+def read_edge_list(path: str | Path, *, directed: bool = False) -> Graph:
+    """The graph of a SNAP edge list: pairs separated by a tab, a blank or a comma; nodes in sorted order."""
+    return read_tables(_open(Path(path)), directed=directed)
+
+
+def _open(path: Path) -> DelimitedFile:
+    check_is_file(path)
+    skip = 0
+    with open_text(path, errors="replace") as lines:
+        for line in lines:
+            if line.strip() and not line.startswith("#"):
+                break
+            skip += 1
+        else:
+            raise InputError(f"{path}: no edges in it; expected lines like `1 2`")
+    check_utf8(path)
+    mark = next((mark for mark in ("\t", ",", " ") if mark in line.strip()), "\t")
+    width = len(line.strip().split(mark))
+    if width != 2:
+        raise InputError(
+            f"{path}, line {skip + 1}: expected two node ids a line, found {width} fields; "
+            "use a .csv file with the header src,dst,weight for more"
+        )
+    return DelimitedFile(path, mark, ("src", "dst"), skip)

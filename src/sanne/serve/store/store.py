@@ -27,8 +27,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from sanne.errors import InputError, StoreError
-from sanne.files.atomic import check_target, replaced_file
-from sanne.files.locks import claimed
+from sanne.files.atomic import check_target, claimed, replaced_file
 from sanne.graph.graph import FloatArray, Graph
 from sanne.infer.embed import embed
 from sanne.model.artifact import VECTORS, Artifact
