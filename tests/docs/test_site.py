@@ -134,3 +134,19 @@ def test_in_a_browser(site: Path, pages: dict[Path, _Page], chromium: str, schem
             assert tab.evaluate("document.documentElement.scrollWidth") <= width, path
         browser.close()
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["index.html", "how-to/load.html"])
+@pytest.mark.parametrize("asked", ["hyperparameters", "embedding dimensions", "Docker"])
+def test_search_works_in_pages_opened_as_files(site: Path, chromium: str, page: str, asked: str) -> None:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        tab = browser.new_page()
+        tab.goto((site / page).as_uri(), timeout=60_000)
+        tab.locator(".md-search__input").first.click()
+        tab.keyboard.type(asked, delay=20)
+        tab.locator(".md-search-result__item").first.wait_for(timeout=60_000)
+        browser.close()
