@@ -19,7 +19,7 @@ from sanne.infer.embed import embed
 from sanne.infer.read import reads_whole
 from sanne.model.artifact import Artifact, model_kind
 from sanne.model.hidden import HiddenModel
-from sanne.model.learn import DEFAULT_DIM, FITTED, learn
+from sanne.model.learn import DEFAULT_DIM, FITTED, KEPT_BYTES, learn
 from sanne.model.model import Model
 from sanne.vectors.formats import write_vectors
 from sanne.vectors.parquet import ROW_GROUP
@@ -70,7 +70,8 @@ def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
     restarts = len(config.objective.restarts)
     vectors = graph.num_nodes * (config.model.dim or min(DEFAULT_DIM, restarts * feature_map.width))
     tokens = 4 * fitted * (restarts * feature_map.width + 4 * DEFAULT_DIM)
-    return Estimate(stages, before + tokens + _bytes_of_embedding(graph, feature_map.width, restarts, vectors))
+    kept = 2 * graph.num_nodes * (restarts - 1) * feature_map.width <= KEPT_BYTES
+    return Estimate(stages, before + tokens + _bytes_of_embedding(graph, feature_map.width, restarts, vectors, kept))
 
 
 def estimate_embedding(artifact: Artifact, graph: Graph, count: int) -> Estimate:
@@ -164,10 +165,11 @@ def _probe_writing(artifact: Artifact, count: int) -> float:
     return min(_seconds(write) for _ in range(2)) * count / max(some, 1)
 
 
-def _bytes_of_embedding(graph: Graph, width: int, restarts: int, vectors: int) -> int:
-    """Features of all nodes, what walks see of some columns of them, or of all in half precision, and the vectors."""
+def _bytes_of_embedding(graph: Graph, width: int, restarts: int, vectors: int, kept: bool = False) -> int:
+    """Features of all nodes, what walks see of some columns of them, and the vectors; those come later if it is kept."""
     rows = 4 * graph.num_nodes * width
-    return _LIBRARIES + rows + min((restarts + 2) * rows, SPREAD_BYTES) + 4 * vectors
+    spread = min((restarts + 2) * rows, SPREAD_BYTES)
+    return _LIBRARIES + rows + (max(spread, rows + 4 * vectors) if kept else spread + 4 * vectors)
 
 
 def _seconds(work: Callable[[], object]) -> float:

@@ -358,7 +358,7 @@ def test_a_large_graph_is_learnt_from_a_part_of_its_nodes(
     graph = document_graph(3, 120) if kind == "text" else planted_graph(3, 120)
     whole = fitted(graph)
     monkeypatch.setattr(learning, "FITTED", 150)
-    monkeypatch.setattr(learning, "_KEPT_BYTES", kept)  # whether tokens are kept, in half precision, or computed again
+    monkeypatch.setattr(learning, "KEPT_BYTES", kept)  # whether tokens are kept, in half precision, or computed again
     part = fitted(graph)
     train = np.arange(graph.num_nodes) % 4 == 0
     for artifact in (whole, part):

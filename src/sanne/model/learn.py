@@ -29,7 +29,7 @@ _WORDS_NEED, _NUMBERS_NEED = (-0.04, 0.06), (-0.01, 0.01)
 _FAINT = 0.05  # and less where the best R2 is below this
 _OWN_INSTEAD = 0.5  # where smoothing does not help, own words count so much of what smoothed ones do not
 _TRUST_IN_NUMBERS = 0.5  # of predictions: columns of numbers tell much of each other, and little that is new
-_KEPT_BYTES = 2**30  # of the tokens of all nodes, which are kept for their vectors; more are computed again
+KEPT_BYTES = 2**30  # of the tokens of all nodes, which are kept for their vectors; more are computed again
 _SHARPEN = 0.25  # how much more leading axes count: a power of how far rows spread along them,
 _SHARPENED = 10_000  # in graphs of at most so many nodes; less in larger ones, which show finer things too
 _AXES = 20_000  # nodes that the principal axes are of, at most
@@ -57,7 +57,7 @@ class Learner:
         self.words = features[slice(None) if self.chosen is None else self.chosen, self.layout.columns[0]]
         far = [token.place for token in self.layout.seen if token.restart != self.layout.itself]
         spread = sum(place.stop - place.start for place in far)
-        small = memory_limited() is not None or 2 * diffusion.num_nodes * spread <= _KEPT_BYTES  # else on disk
+        small = memory_limited() is not None or 2 * diffusion.num_nodes * spread <= KEPT_BYTES  # else on disk
         keeps = self.chosen is not None and small
         self.kept: list[Part] = []  # tokens of all nodes, if there are not too many
         self.rows: dict[tuple[int, int], FloatArray] = {}
