@@ -166,7 +166,7 @@ def _probe_writing(artifact: Artifact, count: int) -> float:
 
 
 def _bytes_of_embedding(graph: Graph, width: int, restarts: int, vectors: int, kept: bool = False) -> int:
-    """Features of all nodes, what walks see of some columns of them, and the vectors; those come later if it is kept."""
+    """Features of nodes, what walks see of some columns of them, and the vectors; these come later if it is kept."""
     rows = 4 * graph.num_nodes * width
     spread = min((restarts + 2) * rows, SPREAD_BYTES)
     return _LIBRARIES + rows + (max(spread, rows + 4 * vectors) if kept else spread + 4 * vectors)
