@@ -41,3 +41,10 @@ def test_doubt_is_what_the_largest_share_leaves() -> None:
     assert found.tolist() == pytest.approx([1 - share, 1 - share, 1 - half / (2 * half + 2), 0.75], abs=1e-5)
     both = doubt(np.array([between_two], np.float32), [centres, unit(np.array([[1, 1, 0, 0]], np.float32))])
     assert both.tolist() == pytest.approx([found[2] / 2], abs=1e-5)  # the mean over clusterings; one has no doubt
+
+
+def test_a_short_vector_is_near_the_mean_and_so_undecided() -> None:
+    centres = np.eye(4, dtype=np.float32)
+    rows = np.outer([0.1, 0.5, 1, 3], np.eye(4)[0]).astype(np.float32)
+    found = doubt(rows, [centres], shortest=1.0).tolist()
+    assert 0.75 > found[0] > found[1] > found[2] == pytest.approx(found[3], abs=1e-6)

@@ -459,9 +459,11 @@ def test_uncertainty_lies_between_zero_and_one(graph: Graph) -> None:
     found = embed_present(artifact, graph)
     assert ((found.uncertainty >= 0) & (found.uncertainty < 1)).all()
     assert len(np.unique(found.uncertainty)) > 10
-    np.testing.assert_allclose(
-        artifact.model.uncertainty(7 * found.vectors), found.uncertainty, atol=1e-5
-    )  # by direction
+    longer, lengths = artifact.model.uncertainty(7 * found.vectors), np.linalg.norm(found.vectors, axis=1)
+    usual = lengths > 0.6 * np.sqrt(np.mean(lengths**2))
+    assert usual.any()
+    np.testing.assert_allclose(longer[usual], found.uncertainty[usual], atol=1e-5)  # by direction
+    assert (longer < found.uncertainty + 1e-5).all()  # and by length where a vector is short
     assert (artifact.model.uncertainty(np.zeros((1, artifact.model.vector_dim), np.float32)) > 0.9).all()
 
 

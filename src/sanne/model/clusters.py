@@ -10,9 +10,12 @@ _ITERATIONS = 25
 _SHARPNESS = 5.0  # shares are a softmax of so much times the cosine
 
 
-def doubt(vectors: FloatArray, clusterings: list[FloatArray]) -> FloatArray:
-    """One minus the largest share that a clustering gives a vector, mean over clusterings, (nodes,)."""
-    rows = unit(vectors)
+def doubt(vectors: FloatArray, clusterings: list[FloatArray], shortest: float = 0.0) -> FloatArray:
+    """One minus the largest share that a clustering gives a vector, mean over clusterings, (nodes,).
+
+    A vector below the `shortest` length is near the mean of all, and the direction of what is left tells little.
+    """
+    rows = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), max(shortest, 1e-12))
     largest = np.zeros(len(rows), np.float32)
     for centres in clusterings:
         exponents = np.exp(_SHARPNESS * (rows @ centres.T))

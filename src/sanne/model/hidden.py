@@ -126,6 +126,7 @@ class HiddenModel(Model):
         # What walks see that were not followed to the end, by feature columns; the last is of ones.
         self.background = np.zeros(views.width + 1, np.float32)
         self.centres = np.zeros((sum(CLUSTERS), dim), np.float32)  # rows of length one
+        self.shortest = np.zeros(1, np.float32)  # length of a vector whose direction tells something
         self.present: FloatArray | None = None
 
     @classmethod
@@ -147,7 +148,8 @@ class HiddenModel(Model):
         return cls(config, feature_map, seed, dim)
 
     def arrays(self) -> dict[str, FloatArray]:
-        return {name: getattr(self, name) for name in ("matrix", "offset", "mixture", "background", "centres")}
+        names = ("matrix", "offset", "mixture", "background", "centres", "shortest")
+        return {name: getattr(self, name) for name in names}
 
     def fill(self, arrays: dict[str, FloatArray]) -> None:
         for name in self.arrays():
@@ -251,10 +253,10 @@ class HiddenModel(Model):
 
     def uncertainty(self, vectors: FloatArray) -> FloatArray:
         """One minus the largest share that a clustering gives a node, mean over clusterings."""
-        clusterings = np.split(self.centres, np.cumsum(CLUSTERS)[:-1])
+        clusterings, shortest = np.split(self.centres, np.cumsum(CLUSTERS)[:-1]), float(self.shortest[0])
         if len(vectors) <= _FEW:  # starting threads would take longer
-            return doubt(vectors, clusterings)
-        parts = each_block(lambda rows: doubt(vectors[rows], clusterings), len(vectors))
+            return doubt(vectors, clusterings, shortest)
+        parts = each_block(lambda rows: doubt(vectors[rows], clusterings, shortest), len(vectors))
         return np.concatenate(parts)
 
     def spread(self, diffusion: Diffusion, features: FloatArray, at: IntArray | None = None) -> Iterator[Part]:

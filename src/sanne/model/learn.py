@@ -33,6 +33,7 @@ KEPT_BYTES = 2**30  # of the tokens of all nodes, which are kept for their vecto
 _SHARPEN = 0.25  # how much more leading axes count: a power of how far rows spread along them,
 _SHARPENED = 10_000  # in graphs of at most so many nodes; less in larger ones, which show finer things too
 _AXES = 20_000  # nodes that the principal axes are of, at most
+_SHORT = 0.5  # of the length of vectors in the mean square: shorter ones are undecided
 _CLUSTERED = 10_000  # nodes that are clustered, at most
 
 
@@ -190,6 +191,7 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
     ones = np.ones((len(features), 1), np.float32)
     model.background = np.append(diffusion.background(features), diffusion.background(ones))
     model.centres = _centres(vectors, model.seed)
+    model.shortest = np.array([_SHORT * np.sqrt(np.mean(np.einsum("ij,ij->i", vectors, vectors)))], np.float32)
     if learner.chosen is not None:
         kept = learner.kept
         parts = (kept.pop() for _ in range(len(kept))) if kept else model.spread(diffusion, features)
