@@ -29,7 +29,7 @@ from sanne.vectors.formats import read_vectors
 
 Task = Literal["classify", "links", "communities"]
 logger = logging.getLogger(__name__)
-NO_LABELS = "the graph has no labels: give a table with the columns id and label by --labels"
+NO_LABELS = "the graph has no labels: give a table with the columns id and label by --labels (--label names another)"
 
 
 def judge(

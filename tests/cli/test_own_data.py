@@ -96,6 +96,11 @@ def test_a_graph_without_text_or_numbers_cannot_weigh_kinds(own: Path, run: Run)
     assert (code, "give a node table" in err) == (2, True), err
 
 
+def test_comparing_without_labels_names_the_options_that_give_them(own: Path, run: Run) -> None:
+    code, _, err = run("compare", *OWN[1:], "--unknown", "drop")
+    assert (code, "name a column of the node table with --label" in err) == (2, True), err
+
+
 def test_misspelt_files_and_datasets_are_answered_with_the_nearest(own: Path, run: Run) -> None:
     for arguments, hint in (
         (["fit", "link.csv.gz", "--out", "m"], "links.csv.gz"),

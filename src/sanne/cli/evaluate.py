@@ -137,7 +137,7 @@ def compare(
     options.notes.print(f"read {graph}")
     classes = read_label_table(labels, graph.node_ids, label, id) if labels else graph.labels
     if classes is None:
-        raise InputError(NO_LABELS)
+        raise InputError(f"{NO_LABELS}, or name a column of the node table with --label")
     result = compare_systems(graph, classes, label_share=label_share, seed=seed, say=options.notes.print)
     if as_json:
         options.print_json(result)
