@@ -18,6 +18,20 @@ NAMES = np.array(["theory", "a & b", "learning"])[TOPICS]
 WORDS = ("bread oven", "bees hive", "stars comet")
 IDS = [f"paper-{i}" for i in range(COUNT - 1)] + ["<script>alert(1)</script>"]
 UNCERTAINTY = np.random.default_rng(1).random(COUNT)
+SPY = """
+window.written = new Map();
+const write = CanvasRenderingContext2D.prototype.fillText;
+CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+  const half = this.measureText(text).width / 2;
+  window.written.set(text, [x - half, y - 5, x + half, y + 5]);
+  return write.call(this, text, x, y);
+};
+const clear = CanvasRenderingContext2D.prototype.clearRect;
+CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+  window.written.clear();
+  return clear.apply(this, box);
+};
+"""
 LONELY = 12  # has no links
 
 
@@ -50,6 +64,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def page(page_browser: Browser, file: Path) -> Iterator[Page]:
     context = page_browser.new_context(viewport={"width": 1100, "height": 700}, reduced_motion="reduce")
     page = context.new_page()
+    page.add_init_script(SPY)
     faults: list[str] = []
     page.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
     page.on("pageerror", lambda error: faults.append(str(error)))
@@ -99,3 +114,47 @@ def test_points_can_be_coloured_by_every_column(page: Page) -> None:
     assert set(" · ".join(page.locator("#classes .name").all_text_contents()).split(" · ")) == set(
         " ".join(WORDS).split()
     )
+
+
+def written(page: Page) -> dict[str, list[float]]:
+    """The names on the map, and their boxes."""
+    page.wait_for_timeout(300)
+    return dict(page.evaluate("[...window.written]"))
+
+
+def test_names_follow_the_zoom_and_never_overlap(page: Page) -> None:
+    broad = written(page)
+    assert set(" · ".join(broad).split(" · ")) == set(" ".join(WORDS).split())
+    page.mouse.move(700, 350)
+    for _ in range(8):
+        page.mouse.wheel(0, -200)
+        names = written(page)
+        boxes = list(names.values())
+        for place, one in enumerate(boxes):
+            for other in boxes[:place]:
+                assert not (one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3])
+    find(page, "paper-40", "paper-40")
+    assert "paper-40" in written(page)
+
+
+def test_a_class_can_be_hidden_and_shown_alone(page: Page) -> None:
+    first = page.locator("button.class").first
+    first.click()
+    expect(first).to_have_attribute("aria-pressed", "false")
+    page.click("#show-all")
+    first.click(modifiers=["Shift"])
+    expect(page.locator("button.class[aria-pressed=false]")).to_have_count(2)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_on_a_phone(page_browser: Browser, file: Path, scheme: Any) -> None:
+    context = page_browser.new_context(viewport={"width": 390, "height": 780}, has_touch=True, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(file.as_uri())
+    expect(page.locator("#facts")).to_contain_text("90 nodes")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    for selector in ("#points", "#colour-by", "#query"):
+        box = page.locator(selector).bounding_box()
+        assert box is not None
+        assert 0 <= box["x"] <= box["x"] + box["width"] <= 390
+    context.close()

@@ -1,9 +1,5 @@
-"""The page in a real browser against a running server: what a visitor does, and sees.
+"""The page in a real browser against a running server: what a visitor does, and sees."""
 
-SANNE_PAGE_PICTURE names a file for a picture of the page on Cora.
-"""
-
-import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,9 +11,9 @@ from playwright.sync_api import Browser, Page, expect
 from running_server import RunningServer, fit_and_save
 
 from planted import TINY
+from sanne import NodeClassifier
 from sanne.graph.graph import Graph
 
-PICTURE = os.environ.get("SANNE_PAGE_PICTURE")
 WAIT = 60_000  # milliseconds, on cores that are busy with other things
 TOPICS = ("graph walks nodes edges", "protein cells folding genes", "market prices trade money")
 SIZE = 20
@@ -40,7 +36,10 @@ def papers() -> Graph:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return fit_and_save(tmp_path_factory.mktemp("papers"), papers(), TINY)
+    graph = papers()
+    folder = fit_and_save(tmp_path_factory.mktemp("papers"), graph, TINY)
+    NodeClassifier(folder).fit(graph.node_ids, graph.labels).save(folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +157,35 @@ def test_search_by_id_and_by_text_opens_a_node(visit: Visit) -> None:
     expect(page.locator("#query-list .none")).to_contain_text("No node has")
 
 
+def test_every_answer_has_its_uncertainty_and_prediction(visit: Visit, site: RunningServer) -> None:
+    page = visit.settled()
+    find(page, "#query", "number27", "paper-27")
+    expect_chosen(page, "paper-27")
+    known = site.client.get("/v1/nodes/paper-27").json()["uncertainty"]
+    expect(page.locator("#panel .facts").first).to_contain_text(f"uncertainty {known:.3f}")
+    likely = re.compile(r"predicted topic 1 \d+ ?%.*runner-up topic [02]")
+    expect(page.locator("#panel .prediction")).to_have_text(likely)
+    page.click("#open-add")
+    page.fill("#add-id", "alone")
+    page.fill("#add-body", "market prices and trade")
+    page.click("#add-preview")
+    answer = page.locator(".answer")
+    expect(answer).to_contain_text("It has no links", timeout=WAIT)
+    expect(answer).to_contain_text(re.compile(r"uncertainty \d\.\d{3}"))
+    expect(answer.locator(".prediction")).to_contain_text("predicted topic 2")
+
+
+def test_points_are_coloured_by_what_is_chosen(visit: Visit) -> None:
+    page = visit.settled()
+    choices = page.locator("#colour-by option").all_text_contents()
+    assert choices == ["label", "predicted label", "community", "uncertainty"]
+    page.select_option("#colour-by", label="predicted label")
+    expect(page.locator("#classes .name")).to_have_text(["topic 0", "topic 1", "topic 2"])
+    page.select_option("#colour-by", label="uncertainty")
+    expect(page.locator("#classes .scale")).to_be_visible()
+    assert visit.colours() > 4
+
+
 def test_a_click_on_a_point_opens_its_node(visit: Visit, site: RunningServer) -> None:
     page = visit.settled()
     box = page.locator("#points").bounding_box()
@@ -165,6 +193,7 @@ def test_a_click_on_a_point_opens_its_node(visit: Visit, site: RunningServer) ->
     name, place = most_lonely_point(site, box)
     page.mouse.move(*place)
     expect(page.locator("#tip")).to_contain_text(name)
+    expect(page.locator("#tip p")).to_contain_text(f"number{name.removeprefix('paper-')} ")
     page.mouse.click(*place)
     expect_chosen(page, name)
 
@@ -225,7 +254,7 @@ def test_a_newcomer_is_previewed_then_kept_and_stands_on_the_map(visit: Visit, s
     page.keyboard.press("Escape")
     find(page, "#query", "fresh", "fresh")
     expect_chosen(page, "fresh <i>paper</i>")
-    expect(page.locator("#panel .facts")).to_contain_text("added after the fit")
+    expect(page.locator("#panel .facts").first).to_contain_text("added after the fit")
     page.click("#panel .actions .button")
     page.fill("#add-id", "fresh <i>paper</i>")
     page.click("#add-keep")
@@ -292,36 +321,3 @@ def test_a_server_that_is_gone_is_said_so(page_browser: Browser, served: Path, t
         assert server.terminate() == 0
         expect(page.locator("#notice")).to_contain_text("does not answer", timeout=WAIT)
         visit.context.close()
-
-
-@pytest.mark.slow
-def test_a_picture_for_the_docs(page_browser: Browser, cora: Graph, tmp_path: Path) -> None:
-    picture = Path(PICTURE or tmp_path / "page.png")
-    model = fit_cora(tmp_path)
-    with RunningServer(model, tmp_path / "store") as server:
-        visit = Visit(page_browser, server.url, viewport={"width": 1280, "height": 800})
-        page = visit.settled()
-        page.click("#open-add")
-        page.fill("#add-id", "a new paper")
-        page.fill("#add-body", "19, 81, 146, 315, 774, 877, 1194, 1247, 1274")
-        for name in ("633", "1862", "2582"):
-            find(page, "#add-link", name, name)
-        page.click("#add-preview")
-        expect(page.locator(".verdict")).to_be_visible(timeout=WAIT)
-        page.mouse.move(640, 20)
-        page.wait_for_timeout(1500)
-        page.screenshot(path=str(picture))
-        visit.context.close()
-        assert visit.faults == []
-    assert picture.stat().st_size > 10_000
-
-
-def fit_cora(folder: Path) -> Path:
-    """Cora, as a user fits it."""
-    from sanne.estimator import SANNE
-    from sanne.source import ModelSource
-
-    model = SANNE("fast", progress=False).fit("cora")
-    model.artifact_.record["source"] = ModelSource.of("cora").to_dict()
-    model.save(folder / "model")
-    return folder / "model"

@@ -29,7 +29,7 @@ _TEXTS = 60_000  # that are read for names
 _LETTERS = 120  # of a text that are read: its title, mostly
 _ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
 _WORDS = 20_000  # that are considered
-_NAMED = 3  # words in a name
+_NAMED = (2, 3, 3)  # words in a name, by level
 _CLEAR = 0.5  # of the score of a name's first word, which its others have at least
 
 
@@ -154,7 +154,7 @@ def _word_names(levels: Levels, texts: Sequence[Any]) -> Names:
         scores = shares * np.maximum(more, 0) * rarity
         parent = np.zeros(len(clusters), np.int64)
         parent[own] = parents
-        chosen = _choose(scores, parent, vocabulary, inherited)
+        chosen = _choose(scores, parent, vocabulary, inherited, _NAMED[level])
         inherited = {
             k: {_stem(word) for word in words} | inherited.get(int(parent[k]), set()) for k, words in enumerate(chosen)
         }
@@ -182,10 +182,10 @@ def _rarity(clusters: Clusters, counts: Any) -> npt.NDArray[Any]:
 
 
 def _choose(
-    scores: npt.NDArray[Any], parent: npt.NDArray[np.int64], vocabulary: list[str], inherited: dict[int, set[str]]
+    scores: npt.NDArray[Any], parent: Clusters, vocabulary: list[str], inherited: dict[int, set[str]], most: int
 ) -> list[list[str]]:
     """Words for each cluster, the best first; no stem is used by two clusters inside one, nor by that one."""
-    best = np.argsort(-scores, axis=1, kind="stable")[:, : 12 * _NAMED]
+    best = np.argsort(-scores, axis=1, kind="stable")[:, : 12 * most]
     offers = [
         (scores[k, word], k, vocabulary[word]) for k in range(len(scores)) for word in best[k] if scores[k, word] > 0
     ]
@@ -194,7 +194,7 @@ def _choose(
     first = np.zeros(len(scores))
     for score, k, word in sorted(offers, key=lambda offer: -offer[0]):
         used, stem = taken[int(parent[k])], _stem(word)
-        if len(chosen[k]) < _NAMED and stem not in used and score >= _CLEAR * first[k]:
+        if len(chosen[k]) < most and stem not in used and score >= _CLEAR * first[k]:
             first[k] = max(first[k], score)
             chosen[k].append(word)
             used.add(stem)
@@ -203,4 +203,4 @@ def _choose(
 
 def _stem(word: str) -> str:
     """Roughly what forms of a word share, in any language."""
-    return word[:5]
+    return word[:4]

@@ -1,0 +1,126 @@
+"""Pictures of docs/page.md: a map of Debian's packages, as `sanne plot` draws it and as the page of a server shows it.
+
+Run: python docs/tools/screens.py EDGES NODES WORK, where the node table has the columns id, section and text. The model
+is fitted into the folder WORK, with a classifier of sections from 3,000 packages, unless it is there already.
+"""
+
+import argparse
+import contextlib
+import json
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+from PIL import Image
+from playwright.sync_api import Browser, Page, sync_playwright
+
+DOCS = Path(__file__).parents[1]
+sys.path.insert(0, str(DOCS.parent / "tests"))
+import browser  # noqa: E402
+
+DRAWING = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+
+
+def sanne(*arguments: Any) -> None:
+    subprocess.run([sys.executable, "-m", "sanne", *map(str, arguments)], check=True)
+
+
+def fit(edges: Path, nodes: Path, work: Path) -> Path:
+    """A model of the packages, with a classifier."""
+    model = work / "debian"
+    if not (model / "classifier.json").exists():
+        sanne("fit", edges, "--node-table", nodes, "--text", "text", "--recipe", "fast", "--out", model)
+        table = pq.read_table(nodes, columns=["id", "section"])
+        some = np.sort(np.random.default_rng(0).permutation(table.num_rows)[:3000])
+        pq.write_table(table.take(some), work / "labels.parquet")
+        labels = ["--labels", work / "labels.parquet", "--label", "section"]
+        sanne("predict", model, *labels, "--save", "--out", work / "predictions.parquet")
+    return model
+
+
+@contextlib.contextmanager
+def serving(model: Path) -> Iterator[str]:
+    """The address of a server whose map is laid out."""
+    command = [sys.executable, "-m", "sanne", "serve", str(model), "--port", "0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        url = json.loads(server.stdout.readline())["url"]
+        while json.load(urllib.request.urlopen(f"{url}/v1/map"))["progress"] is not None:
+            time.sleep(1)
+        yield url
+        server.terminate()
+
+
+@contextlib.contextmanager
+def visit(chromium: Browser, url: str, width: int, height: int, scheme: Any) -> Iterator[Page]:
+    size: Any = {"width": width, "height": height}
+    context = chromium.new_context(
+        viewport=size, color_scheme=scheme, reduced_motion="reduce", device_scale_factor=1 if width > 600 else 2
+    )
+    page = context.new_page()
+    page.goto(url)
+    page.wait_for_function("document.querySelector('#facts').textContent.includes('nodes')")
+    page.wait_for_timeout(2000)
+    yield page
+    context.close()
+
+
+def open_node(page: Page, name: str) -> None:
+    page.fill("#query", name)
+    page.locator("#query-list li").first.wait_for()
+    page.keyboard.press("Enter")
+    page.locator("#panel", has_text="Linked").wait_for()
+    page.wait_for_timeout(2000)
+
+
+def take(url: str) -> None:
+    """Desktop and phone, light and dark."""
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=browser.find(), args=DRAWING)
+        with visit(chromium, url, 1440, 900, "light") as page:
+            page.screenshot(path=DOCS / "pictures" / "page-map.png")
+            open_node(page, "gimp")
+            page.screenshot(path=DOCS / "page.png")
+        with visit(chromium, url, 1440, 900, "dark") as page:
+            page.mouse.move(1100, 540)
+            for _ in range(5):
+                page.mouse.wheel(0, -150)
+                page.wait_for_timeout(300)
+            page.mouse.move(1104, 520)
+            page.wait_for_timeout(2000)
+            page.screenshot(path=DOCS / "pictures" / "page-dark.png")
+        for scheme in ("light", "dark"):
+            with visit(chromium, url, 390, 780, scheme) as page:
+                if scheme == "light":
+                    open_node(page, "gimp")
+                page.screenshot(path=DOCS / "pictures" / f"page-phone-{scheme}.png")
+        chromium.close()
+
+
+def shrink(path: Path) -> None:
+    """Write a picture again with 256 colours: a third of the bytes, and the eye sees no difference."""
+    with Image.open(path) as picture:
+        picture.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(path, optimize=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("edges", "nodes", "work"):
+        parser.add_argument(name, type=Path)
+    given = parser.parse_args()
+    model = fit(given.edges.absolute(), given.nodes.absolute(), given.work.absolute())
+    sanne("plot", model, "--color", "section", "--out", DOCS / "pictures" / "debian.png")
+    with serving(model) as url:
+        take(url)
+    for path in (DOCS / "page.png", *(DOCS / "pictures").glob("page-*.png"), DOCS / "pictures" / "debian.png"):
+        shrink(path)
+
+
+if __name__ == "__main__":
+    main()
