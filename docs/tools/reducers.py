@@ -62,18 +62,20 @@ def main() -> None:
     sections = np.unique([str(section_of[name]) for name in model.node_ids_[order]], return_inverse=True)[1]
     vectors = model.embedding_[order].astype(np.float64)
     rows = PrincipalAxes(vectors)(vectors)
+    judged = np.random.default_rng(1).permutation(len(rows))[:JUDGED]
 
     def judge(found: Any) -> float:
         """How often the ten nearest other nodes name the section of a node."""
-        votes = [np.bincount(sections[near[near != node][:10]]).argmax() for node, near in enumerate(found)]
-        return 100 * float(np.mean(np.array(votes) == sections[:JUDGED]))
+        pairs = zip(judged, found, strict=True)
+        votes = [np.bincount(sections[near[near != node][:10]]).argmax() for node, near in pairs]
+        return 100 * float(np.mean(np.array(votes) == sections[judged]))
 
-    print(f"on the axes: {judge(nearest(rows, rows[:JUDGED], 11)[0]):.1f}%")
+    print(f"on the axes: {judge(nearest(rows, rows[judged], 11)[0]):.1f}%")
     for name, reduce in WAYS.items():
         begun = time.process_time()
         points = reduce(rows)
         seconds = time.process_time() - begun
-        print(f"{name}: {seconds:.0f} s, {judge(KDTree(points).query(points[:JUDGED], 11)[1]):.1f}%", flush=True)
+        print(f"{name}: {seconds:.0f} s, {judge(KDTree(points).query(points[judged], 11)[1]):.1f}%", flush=True)
 
 
 if __name__ == "__main__":

@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 from PIL import Image
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 DOCS = Path(__file__).parents[1]
 sys.path.insert(0, str(DOCS.parent / "tests"))
 import browser  # noqa: E402
 
+CHROMIUM = browser.find()
 DRAWING = ["--no-sandbox", "--use-gl=angle", "--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
 
 
@@ -58,17 +59,19 @@ def serving(model: Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def visit(chromium: Browser, url: str, width: int, height: int, scheme: Any) -> Iterator[Page]:
+def visit(url: str, width: int, height: int, scheme: Any) -> Iterator[Page]:
+    """The page in a browser of its own."""
     size: Any = {"width": width, "height": height}
-    context = chromium.new_context(
-        viewport=size, color_scheme=scheme, reduced_motion="reduce", device_scale_factor=1 if width > 600 else 2
-    )
-    page = context.new_page()
-    page.goto(url)
-    page.wait_for_function("document.querySelector('#facts').textContent.includes('nodes')")
-    page.wait_for_timeout(2000)
-    yield page
-    context.close()
+    scale = 1 if width > 600 else 2
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=DRAWING)
+        page = chromium.new_page(viewport=size, color_scheme=scheme, reduced_motion="reduce", device_scale_factor=scale)
+        page.set_default_timeout(120_000)
+        page.goto(url)
+        page.wait_for_function("document.querySelector('#facts').textContent.includes('nodes')")
+        page.wait_for_timeout(2000)
+        yield page
+        chromium.close()
 
 
 def open_node(page: Page, name: str) -> None:
@@ -81,26 +84,23 @@ def open_node(page: Page, name: str) -> None:
 
 def take(url: str) -> None:
     """Desktop and phone, light and dark."""
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=browser.find(), args=DRAWING)
-        with visit(chromium, url, 1440, 900, "light") as page:
-            page.screenshot(path=DOCS / "pictures" / "page-map.png")
-            open_node(page, "gimp")
-            page.screenshot(path=DOCS / "page.png")
-        with visit(chromium, url, 1440, 900, "dark") as page:
-            page.mouse.move(1100, 540)
-            for _ in range(5):
-                page.mouse.wheel(0, -150)
-                page.wait_for_timeout(300)
-            page.mouse.move(1104, 520)
-            page.wait_for_timeout(2000)
-            page.screenshot(path=DOCS / "pictures" / "page-dark.png")
-        for scheme in ("light", "dark"):
-            with visit(chromium, url, 390, 780, scheme) as page:
-                if scheme == "light":
-                    open_node(page, "gimp")
-                page.screenshot(path=DOCS / "pictures" / f"page-phone-{scheme}.png")
-        chromium.close()
+    pictures = DOCS / "pictures"
+    with visit(url, 1440, 900, "light") as page:
+        page.screenshot(path=pictures / "page-map.png")
+        open_node(page, "gimp")
+        page.screenshot(path=DOCS / "page.png")
+    with visit(url, 1440, 900, "dark") as page:
+        page.focus("#points")
+        for key in ["ArrowRight"] * 6 + ["+"] * 5:
+            page.keyboard.press(key)
+        page.mouse.move(850, 450)
+        page.wait_for_timeout(2000)
+        page.screenshot(path=pictures / "page-dark.png")
+    for scheme in ("light", "dark"):
+        with visit(url, 390, 780, scheme) as page:
+            if scheme == "light":
+                open_node(page, "gimp")
+            page.screenshot(path=pictures / f"page-phone-{scheme}.png")
 
 
 def shrink(path: Path) -> None:
@@ -113,11 +113,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("edges", "nodes", "work"):
         parser.add_argument(name, type=Path)
+    parser.add_argument("--only", choices=["plot", "page"])
     given = parser.parse_args()
     model = fit(given.edges.absolute(), given.nodes.absolute(), given.work.absolute())
-    sanne("plot", model, "--color", "section", "--out", DOCS / "pictures" / "debian.png")
-    with serving(model) as url:
-        take(url)
+    if given.only != "page":
+        sanne("plot", model, "--color", "section", "--out", DOCS / "pictures" / "debian.png")
+    if given.only != "plot":
+        with serving(model) as url:
+            take(url)
     for path in (DOCS / "page.png", *(DOCS / "pictures").glob("page-*.png"), DOCS / "pictures" / "debian.png"):
         shrink(path)
 

@@ -68,6 +68,33 @@ def sanne(*arguments: Any, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
 
 
+def test_a_map_takes_what_the_larger_tables_say_of_new_nodes(
+    tables: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sanne.draw import plot
+    from sanne.draw.picture import MapPicture
+
+    years = ["id,year,kind,abstract", *(f"paper-{i},{1990 + i},{'ab'[i % 2]},graphs and walks {i}" for i in range(33))]
+    (tables / "later.csv").write_text("\n".join(years), encoding="utf-8")
+    assert run(*fit_arguments())[0] == 0
+    later = ["--graph", "bigger_edges.csv", "--node-table", "later.csv"]
+    assert run("embed", "m", *later, "--nodes", "new.txt", "--out", "new.parquet")[0] == 0
+    drawn: list[MapPicture] = []
+    monkeypatch.setattr(plot, "draw_picture", lambda picture, path: (path.touch(), drawn.append(picture)))
+    code, _, err = run("plot", "m", *later, "--new", "new.parquet", "--color", "year", "--out", "map.png")
+    assert code == 0, err
+    (picture,) = drawn
+    assert picture.new == 2
+    assert set(picture.ids[-2:]) == {"paper-30", "paper-31"}
+    year, *others = picture.colourings
+    assert (year.title, year.kind) == ("year", "number")
+    assert {"kind", "uncertainty"} <= {colouring.title for colouring in others}
+    assert picture.texts is not None
+    assert picture.texts[-1] == f"graphs and walks {picture.ids[-1].removeprefix('paper-')}"
+    assert picture.links is not None
+    assert picture.links[0][-1] > picture.links[0][-3]  # the new nodes have links
+
+
 def test_fit_splits_every_text_into_words_once(tables: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
     original = text_features.words
@@ -301,6 +328,9 @@ def test_similar_evaluate_plot_and_embed_read_the_model_folder(tables: Path, run
     assert 0 <= json.loads(out)["auc"] <= 1
     assert run("plot", "m", "--out", "map.png")[0] == 0
     assert (tables / "map.png").read_bytes().startswith(b"\x89PNG")
+    code, _, err = run("plot", "m", "--out", "other.png", "--color", "flavour")
+    assert (code, "no column 'flavour' to colour by; choose one of" in err) == (2, True), err
+    assert not (tables / "other.png").exists()
     assert run("embed", "m", "--out", "all.csv")[0] == 0
     again = read_vectors(tables / "all.csv")
     np.testing.assert_allclose(again.vectors, SANNE.load("m").embedding_, atol=1e-5)

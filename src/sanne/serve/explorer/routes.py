@@ -84,9 +84,9 @@ class Explorer:
             columns: dict[str, Any] = {}
             if self._labels is not None and self._labels.ndim == 1 and np.any(has_label(self._labels)):
                 columns["label"] = self._labels
+            columns |= self._columns()
             if self.engine.predicts:
                 columns[PREDICTED] = self._predicted(vectors)
-            columns |= self._columns()
             uncertainty = np.load(self._store / "uncertainty.npy", mmap_mode="r")
             if np.isfinite(uncertainty).any():
                 columns[UNCERTAINTY] = uncertainty
