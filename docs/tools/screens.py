@@ -51,11 +51,13 @@ def serving(model: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "sanne", "serve", str(model), "--port", "0", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        url = json.loads(server.stdout.readline())["url"]
-        while json.load(urllib.request.urlopen(f"{url}/v1/map"))["progress"] is not None:
-            time.sleep(1)
-        yield url
-        server.terminate()
+        try:
+            url = json.loads(server.stdout.readline())["url"]
+            while json.load(urllib.request.urlopen(f"{url}/v1/map"))["progress"] is not None:
+                time.sleep(1)
+            yield url
+        finally:
+            server.terminate()
 
 
 @contextlib.contextmanager
@@ -68,7 +70,8 @@ def visit(url: str, width: int, height: int, scheme: Any) -> Iterator[Page]:
         page = chromium.new_page(viewport=size, color_scheme=scheme, reduced_motion="reduce", device_scale_factor=scale)
         page.set_default_timeout(120_000)
         page.goto(url)
-        page.wait_for_function("document.querySelector('#facts').textContent.includes('nodes')")
+        page.locator("#facts", has_text="nodes").wait_for(state="attached")
+        page.locator("#notice").wait_for(state="hidden")
         page.wait_for_timeout(2000)
         yield page
         chromium.close()
