@@ -110,7 +110,8 @@ def take(url: str) -> None:
 def shrink(path: Path) -> None:
     """Write a picture again with 256 colours: a third of the bytes, and the eye sees no difference."""
     with Image.open(path) as picture:
-        picture.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
+        fewer = picture.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    fewer.save(path, optimize=True)
 
 
 def main() -> None:
