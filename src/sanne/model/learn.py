@@ -30,7 +30,7 @@ _FAINT = 0.05  # and less where the best R2 is below this
 _OWN_INSTEAD = 0.5  # where smoothing does not help, own words count so much of what smoothed ones do not
 _TRUST_IN_NUMBERS = 0.5  # of predictions: columns of numbers tell much of each other, and little that is new
 KEPT_BYTES = 2**30  # of the tokens of all nodes, which are kept for their vectors; more are computed again
-_SHARPEN = 0.25  # how much more leading axes count: a power of how far rows spread along them,
+_SHARPEN = 0.25  # how much more leading axes of words count: a power of how far rows spread along them,
 _SHARPENED = 10_000  # in graphs of at most so many nodes; less in larger ones, which show finer things too
 _AXES = 20_000  # nodes that the principal axes are of, at most
 _SHORT = 0.5  # of the length of vectors in the mean square: shorter ones are undecided
@@ -240,7 +240,7 @@ def _turn(model: HiddenModel, blocks: list[Block], num_nodes: int) -> FloatArray
     sample = rows[numpy_stream(model.seed, "axes").permutation(len(rows))[:_AXES]]
     ends = np.cumsum([len(mean) for mean in means]).tolist()
     fine = [slice(end - len(mean), end) for end, mean, block in zip(ends, means, blocks, strict=True) if block.fine]
-    power = _SHARPEN * min(1.0, _SHARPENED / num_nodes)
+    power = _SHARPEN * min(1.0, _SHARPENED / num_nodes) if model.layout.directional else 0.0
     axes = _axes((sample.T @ sample).astype(np.float64), fine, power, model.wanted_dim, len(sample) - 1)
     model.vector_dim = axes.shape[1]
     matrix = np.zeros((model.layout.width, model.vector_dim), np.float32)
