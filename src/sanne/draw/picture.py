@@ -12,6 +12,7 @@ from sanne.draw.colours import Colouring, colour_by, plain
 from sanne.draw.regions import Region, find_clusters, find_levels, find_regions, region_names
 
 COMMUNITY = "community"  # the colouring by broad region
+_FEWEST = 40  # nodes with regions; fewer have too few words to name them by
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +27,8 @@ class Nodes:
 
     def contents(self, points: npt.NDArray[Any]) -> tuple[list[Colouring], list[Region]]:
         """A colouring for every column that holds one value a node, and for communities; the named regions."""
+        if len(points) < _FEWEST:
+            return sorted(self._given, key=lambda one: one.kind) or [plain(len(points))], []
         levels = find_levels(self._clusters, points)
         names = region_names(
             levels, texts=self.texts, labels=self.columns.get("label"), ids=self.ids, rows=self.reduced

@@ -18,6 +18,7 @@ WIDTH = 50  # principal axes that t-SNE reads
 SMALLEST_EXTENT = 1e-5  # points closer together than this differ by rounding only
 FITTED_AT_MOST = 100_000  # points that t-SNE sees; others are placed between them
 _ATTRACTED = 15  # neighbours that t-SNE pulls together
+_FEW, _PERPLEXITY = 500, 30.0  # points, below which t-SNE weighs neighbours by distance, with this perplexity
 _STEPS_A_REPORT = 25
 _MANY = 10_000  # points, from which t-SNE interpolates forces on a grid and takes half as many steps
 _BLOCK = 512  # rows compared with the reference together
@@ -73,11 +74,15 @@ def tsne_points(reduced: Floats, seed: int, progress: Callable[[float], None] | 
         progress(min(1.0, calls * _STEPS_A_REPORT / (early + late)))
 
     # The same pull from every neighbour: on 63,436 Debian packages it takes 40% of the time that a perplexity of 30
-    # does, and packages lie among more of their own section.
+    # does, and packages lie among more of their own section. A few nodes would collapse.
     rows, state = np.asarray(reduced, np.float64), derived_seed(seed, "plot") % 2**31
-    package, neighbours = tsne_package(), min(_ATTRACTED, (count - 1) // 3)
+    package = tsne_package()
     start = package.initialization.pca(rows, random_state=state)
-    pulls = package.affinity.Uniform(rows, k_neighbors=neighbours, random_state=state)
+    if count < _FEW:
+        perplexity = min(_PERPLEXITY, (count - 1) / 3)
+        pulls = package.affinity.PerplexityBasedNN(rows, perplexity=perplexity, random_state=state)
+    else:
+        pulls = package.affinity.Uniform(rows, k_neighbors=_ATTRACTED, random_state=state)
     tsne = package.TSNE(
         random_state=state,
         early_exaggeration_iter=early,
