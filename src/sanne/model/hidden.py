@@ -194,6 +194,7 @@ class HiddenModel(Model):
         words = features[:, layout.columns[0]]
         vectors = room_for((len(features), self.vector_dim))  # which take memory as they are filled in
         waiting: dict[int, list[Part]] = {}  # parts with all columns of some nodes
+        themselves: list[Part] = []
 
         def add_part(part: Part) -> None:
             places = [layout.place(part.view, restart) for restart in part.restarts]
@@ -204,12 +205,15 @@ class HiddenModel(Model):
         for part in parts:
             if part.nodes.stop:
                 waiting.setdefault(part.nodes.start, []).append(part)
+            elif part.restarts == [layout.itself]:
+                themselves.append(part)  # features, which stay
             else:
                 add_part(part)
             del part  # or it would stay in memory while the next one is computed
 
         def add(block: slice) -> None:
-            for part in waiting.pop(block.start, []):
+            own = [part._replace(rows=part.rows[block], nodes=block) for part in themselves]
+            for part in waiting.pop(block.start, []) + own:
                 add_part(part)
             neighbours = self.neighbours(after[block], words[block], diffusion.degrees[block])
             vectors[block] += self.offset
