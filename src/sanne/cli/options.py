@@ -52,7 +52,7 @@ LabelShare = Annotated[
     float | None,
     typer.Option(help="Share of each class to train on, as in 0.1. Default: 20 nodes a class.", min=0.001, max=0.9),
 ]
-Picture = Annotated[Path, typer.Option(help="map.png, .svg, .pdf, or .html for a page that shows ids.")]
+Picture = Annotated[Path, typer.Option(help="map.png, .svg, .pdf, or .html for a page to explore.")]
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that sanne fit wrote.")]
 Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same vectors.", min=0)]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe.")]
