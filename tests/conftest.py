@@ -4,7 +4,8 @@ import logging
 import os
 import random
 import signal
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that a scri
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import browser
+from sanne.cli import main
 from sanne.datasets.catalogue import load_dataset
 from sanne.graph.graph import Graph
 
@@ -90,3 +92,17 @@ def page_browser(chromium: str) -> Iterator[Any]:
         launched = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", *quiet, *drawing])
         yield launched
         launched.close()
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Run a command in this process: (exit code, stdout, stderr)."""
+
+    def call(*arguments: Any) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["sanne", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        return int(ended.value.code or 0), captured.out, captured.err
+
+    return call

@@ -12,7 +12,6 @@ import pytest
 
 from planted import TINY, accuracy, planted_graph
 from sanne import SANNE, Graph
-from sanne.cli import main
 from sanne.config import RECIPES, Config
 from sanne.errors import InputError
 from sanne.evaluate.baselines import deepwalk, own_features, smoothed_features
@@ -42,20 +41,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for recipe in ("fast", "best"):
         monkeypatch.setitem(RECIPES, recipe, Config().replace(**TINY))
     return tmp_path
-
-
-@pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command in this process: (exit code, stdout, stderr)."""
-
-    def call(*arguments: Any) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["sanne", *map(str, arguments)])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return int(ended.value.code or 0), captured.out, captured.err
-
-    return call
 
 
 @pytest.fixture

@@ -55,10 +55,7 @@ def predict(tokens: list[FloatArray], targets: FloatArray, folds: IntArray, coar
     ends = np.cumsum([0] + [token.shape[1] for token in tokens])
     places = [np.arange(a, b) for a, b in itertools.pairwise(ends)]
     pairs = [np.concatenate([places[0], place]) for place in places[1:]]
-    broad = [test.some(np.arange(ends[-1]), slice(coarse)) for test in sums]
-    judged = np.array([[_r2(broad, fold, place) for place in [*places, *pairs]] for fold in range(len(sums))]).mean(
-        axis=0
-    )
+    judged = np.array([_r2(sums, place, slice(coarse)) for place in [*places, *pairs]])
     scores, together = np.split(judged, [len(places)])
     test = sums[0]
     fit = _without(sums, 0)
@@ -68,10 +65,10 @@ def predict(tokens: list[FloatArray], targets: FloatArray, folds: IntArray, coar
     return Prediction(joint.astype(np.float32), _stack(alone, places, test), scores, gains, strength)
 
 
-def _r2(sums: list[Sums], fold: int, place: IntArray) -> float:
-    """Of some tokens, on a fold left out."""
-    parts = [part.some(place) for part in sums]
-    return _ridge(_without(parts, fold), parts[fold])[1]
+def _r2(sums: list[Sums], place: IntArray, targets: slice) -> float:
+    """Of some tokens, for some targets: the mean over folds, each left out once."""
+    parts = [part.some(place, targets) for part in sums]
+    return float(np.mean([_ridge(_without(parts, fold), part)[1] for fold, part in enumerate(parts)]))
 
 
 def _without(sums: list[Sums], fold: int) -> Sums:
