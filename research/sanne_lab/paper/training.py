@@ -210,9 +210,12 @@ class _WholeTableAdam(torch.optim.Adam):
     """Adam as printed: every row of the table moves in every step, by its moments if it has no gradient."""
 
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        for group in self.param_groups:
-            for table in group["params"]:
-                gradient: Tensor | None = table.grad
-                if gradient is not None and gradient.is_sparse:
-                    table.grad = gradient.to_dense()
+        (table,) = self.param_groups[0]["params"]
+        rows, values = table.grad._indices()[0], table.grad._values()
+        if self._gradient is None:
+            self._gradient = torch.zeros_like(table)  # kept: a new one for every step takes twice as long as Adam
+        table.grad = self._gradient.index_add_(0, rows, values)
         super().step()
+        self._gradient.index_fill_(0, rows, 0.0)
+
+    _gradient: Tensor | None = None

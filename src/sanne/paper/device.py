@@ -35,15 +35,19 @@ def choose_device(name: str) -> torch.device:
 def torch_threads(count: int, positions: int = 0) -> Iterator[None]:
     """Let torch use `count` threads inside the block, but no more than there are cores.
 
-    0: as many as pay for `positions` walk positions at a time.
+    0: as many as pay for `positions` walk positions at a time. Inside it oneDNN may round the factors of a product to
+    bfloat16. On an AMD EPYC it does not, and is more than twice as fast as MKL, which torch takes otherwise.
     """
-    before = torch.get_num_threads()
+    before, products = torch.get_num_threads(), torch.backends.mkldnn.matmul
+    precision = products.fp32_precision
+    products.fp32_precision = "bf16"
     keep_freed_memory()
     torch.set_num_threads(min(count, available_cores()) or max(1, min(before, positions // _POSITIONS_PER_THREAD)))
     try:
         yield
     finally:
         torch.set_num_threads(before)
+        products.fp32_precision = precision
 
 
 @functools.cache
