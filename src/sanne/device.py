@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy.typing as npt
 import threadpoolctl  # type: ignore[import-untyped]
 
-_SMALL = 2_000_000  # numbers in the rows of a matrix product
+_SMALL = 100_000_000  # numbers in the rows of a matrix product
 
 
 def available_cores() -> int:
@@ -30,7 +30,7 @@ def one_blas_thread() -> AbstractContextManager[Any]:
 
 
 def calm_threads(rows: npt.NDArray[Any]) -> AbstractContextManager[Any]:
-    """One thread for products as small as these rows give: sharing them out costs ten times what it saves."""
+    """One thread for products as small as these rows give: on busy cores, sharing them out costs ten times as much."""
     limit = 1 if rows.size < _SMALL else None
     return cast(AbstractContextManager[Any], _thread_pools().limit(limits=limit, user_api="blas"))
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize
-from scipy.special import expit, logsumexp
+from scipy.special import expit
 
 from sanne.device import calm_threads
 
@@ -69,14 +69,17 @@ def regressions(
         def loss(flat: Floats, penalty: Floats = penalty, curvature: Floats = curvature) -> tuple[float, Floats]:
             weights = flat.reshape(curvature.shape[0], -1) / curvature
             scores = turned @ weights.astype(dtype)
+            if not several:
+                scores -= scores.max(axis=1, keepdims=True)
             right = scores[members].sum(dtype=np.float64)
             if several:
                 normaliser = np.logaddexp(0, scores).sum(dtype=np.float64)
                 errors = expit(scores)
             else:
-                each = logsumexp(scores, axis=1, keepdims=True)
-                normaliser = each.sum(dtype=np.float64)
-                errors = np.exp(scores - each)
+                errors = np.exp(scores, out=scores)
+                each = errors.sum(axis=1, keepdims=True)
+                normaliser = np.log(each).sum(dtype=np.float64)
+                errors /= each
             errors -= members
             slope = (turned.T @ errors) / count + penalty * weights
             value = (normaliser - right) / count + (penalty * weights**2).sum() / 2
