@@ -59,6 +59,19 @@ def test_words_that_all_texts_share_name_nothing() -> None:
     assert not words & {"the", "text", "of", "a", "and", "things", "https", "example", "org"}
 
 
+def test_words_that_any_other_may_follow_name_nothing_though_regions_use_them_more() -> None:
+    stream = np.random.default_rng(0)
+    group, others = np.repeat(np.arange(4), 100), [f"thing{i}" for i in range(80)]
+    glue = ("of", "with", "and", "for")  # each is the commonest word of one group
+    texts = [
+        f"{SUBJECTS[g].split()[i % 3] if i % 2 else stream.choice(others)} {glue[g]} {stream.choice(others)}, {i}"
+        for i, g in enumerate(group.tolist())
+    ]
+    names = region_names(np.stack([group] * 3, axis=1), texts=texts, ids=group, rows=np.eye(4)[group])
+    for g, name in names[0][0].items():
+        assert set(name.split(" · ")) <= set(SUBJECTS[g].split())
+
+
 def test_without_texts_the_commonest_label_names_a_region_and_without_labels_ids_in_its_middle() -> None:
     rows, _, group = planted()
     ids = np.array([f"node-{i}" for i in range(len(rows))], object)

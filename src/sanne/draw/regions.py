@@ -1,9 +1,10 @@
 """Regions of a map and their names: clusters inside clusters, named by the words that set them apart."""
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import scipy.sparse as sp
 from scipy.cluster.hierarchy import fcluster, linkage
 
 from sanne.evaluate.splits import has_label
-from sanne.features.words import count_words
+from sanne.features.words import count_words, words
 from sanne.model.clusters import spherical_kmeans
 from sanne.seeds import numpy_stream
 from sanne.vectors.normalise import unit
@@ -26,9 +27,12 @@ _FINE, _MIDDLE, _BROAD = 150, 50, 18  # clusters at most
 _FEWEST = 12  # nodes in a fine cluster, on average
 _SAMPLE = 40_000  # nodes that are clustered; the others join the nearest
 _TEXTS = 60_000  # that are read for names
+_GLUE_TEXTS = 20_000  # that are read for words that name nothing
 _LETTERS = 120  # of a text that are read: its title, mostly
 _ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
+_BREAK = re.compile(r"[^\w\s'-]+|\n")  # between phrases
 _WORDS = 20_000  # that are considered
+_GLUE = (0.07, 10)  # share of all words, and how many, that must follow a word that names nothing
 _NAMED = (2, 3, 3)  # words in a name, by level
 _CLEAR = 0.5  # of the score of a name's first word, which its others have at least
 
@@ -139,7 +143,8 @@ def _word_names(levels: Levels, texts: Sequence[Any]) -> Names:
     openings = [_ADDRESS.sub(" ", str(texts[row] or ""))[:_LETTERS] for row in read.tolist()]
     vocabulary, counts = count_words(openings, _WORDS)
     counts.data[:] = 1
-    spoken = np.array([any(letter.isalpha() for letter in word) for word in vocabulary], bool)
+    glue = _glue(openings)
+    spoken = np.array([word not in glue and any(map(str.isalpha, word)) for word in vocabulary], bool)
     place_of = {word: place for place, word in enumerate(vocabulary)}
     rarity = _rarity(levels[read, -1], counts)
     parents: Clusters = np.zeros(len(read), np.int64)
@@ -164,6 +169,22 @@ def _word_names(levels: Levels, texts: Sequence[Any]) -> Names:
         names.append(({int(k): " · ".join(words) for k, words in zip(clusters, chosen, strict=True)}, fits))
         parents = own
     return names
+
+
+def _glue(texts: Sequence[str]) -> set[str]:
+    """Words that almost any other may follow: in most languages articles, prepositions, "and"."""
+    phrases = (phrase for text in texts[:: len(texts) // _GLUE_TEXTS + 1] for phrase in _BREAK.split(text))
+    following: dict[str, list[int]] = defaultdict(list)
+    for (word, _), count in Counter(pair for phrase in phrases for pair in pairwise([*words(phrase), ""])).items():
+        following[word].append(count)
+    least = max(_GLUE[0] * _variety([sum(counts) for counts in following.values()]), _GLUE[1])
+    return {word for word, counts in following.items() if len(counts) > least and _variety(counts) > least}
+
+
+def _variety(counts: Sequence[int]) -> float:
+    """How many equally frequent things would be as hard to foretell."""
+    parts = np.array(counts) / max(1, sum(counts))
+    return float(np.exp(-parts @ np.log(parts)))
 
 
 def _shares(clusters: Clusters, counts: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
