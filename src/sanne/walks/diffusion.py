@@ -20,7 +20,7 @@ from sanne.files.scratch import memory_limited, room_for
 from sanne.graph.graph import Adjacency, FloatArray, IntArray
 from sanne.graph.sparse import AHEAD, LINE, ask_for, in_parts, row_blocks
 from sanne.seeds import kernel
-from sanne.walks.kernels import Arcs
+from sanne.walks.kernels import Arcs, Overlay
 from sanne.walks.sample import arcs_of, overlay_of
 
 Work = dict[str, npt.NDArray[np.float32]]
@@ -29,6 +29,7 @@ Spare = dict[tuple[Any, ...], list["Walked"]]
 SPREAD_BYTES = 3 * 2**29  # of one view at all restarts, some columns of it at a time
 TOLERANCE = 1e-4  # walks of a few nodes are not followed to where less than this share of them goes
 _LARGE = 10_000  # nodes
+BLOCK = 8  # columns of shares that are added together
 EDGE = 0.3  # nor through a node from where each link would take less than this share of that
 STAY = 0.2  # the share of walks not followed from a node that is seen there later too; more than that come by again
 
@@ -175,11 +176,11 @@ class Diffusion:
     def around(self, node: int, restarts: Sequence[float], steps: int, tolerance: float | None = None) -> Surroundings:
         """Where the walks of one node go."""
         tolerance = tolerance_for(self.num_nodes) if tolerance is None else tolerance
-        return follow_walks(self._arcs, overlay_of(), node, restarts, steps, tolerance, self._spare)
+        return follow_walks(*self._arcs, node, restarts, steps, tolerance, self._spare)
 
     @cached_property
-    def _arcs(self) -> Arcs:
-        return arcs_of(self._adjacency)
+    def _arcs(self) -> tuple[Arcs, Overlay]:
+        return arcs_of(self._adjacency), overlay_of()
 
 
 def columns_at_once(numbers: int) -> int:
@@ -208,7 +209,7 @@ def follow_walks(
         walked = Walked(size, restarts, steps)
     if walked.size < size:
         walked = Walked(size + size // 8, restarts, steps)
-    count = _follow(arcs, overlay, start, np.float64(tolerance), walked.later, *walked.arrays)
+    count = _follow(arcs, overlay, start, np.float64(tolerance), *walked.arrays)
     found = walked.surroundings(count, tolerance)
     kept.append(walked)
     return found
@@ -223,23 +224,26 @@ class Walked:
 
     def __init__(self, size: int, restarts: Sequence[float], steps: int) -> None:
         self.size = size
-        weights = and_next_step(step_weights(restarts, steps))
-        later = np.cumsum(weights[:0:-1].astype(np.float64), axis=0)[::-1]
-        self.later = np.append(later, np.zeros((1, later.shape[1])), axis=0)  # what all steps after each one count
-        self._shares = np.zeros((size, len(restarts) + 1))
+        weights = and_next_step(step_weights(restarts, steps)).astype(np.float64)
+        self._columns = weights.shape[1]
+        weights = np.pad(weights, ((0, 0), (0, -self._columns % BLOCK)))
+        self._later = np.append(np.cumsum(weights[:0:-1], axis=0)[::-1], 0 * weights[:1], axis=0)  # all steps after it
+        self._shares = np.zeros((size, weights.shape[1]))
         self._lost = np.zeros(steps + 1)  # by the step that it was not followed from
         self._nodes, self._degrees, self._slots = np.zeros(size, np.int64), np.zeros(size), np.zeros(size, np.int32)
-        mass, queues = np.zeros((2, size)), np.zeros((2, size), np.int32)
-        self.arrays = (weights, mass, self._slots, queues, self._nodes, self._shares, self._lost, self._degrees)
+        mass, queues = np.zeros((size, 2)), np.zeros((2, size + 1), np.int32)
+        counted = (weights, weights + STAY * self._later)  # of walks that are followed from a node, and that are not
+        self.arrays = (*counted, mass, self._slots, queues, self._nodes, self._shares, self._lost, self._degrees)
 
     def surroundings(self, count: int, tolerance: float) -> Surroundings:
         """What the kernel found: `count` nodes, of which the first is where the walks start."""
-        elsewhere, degree = self._lost @ self.later, float(self._degrees[0])
-        scaled = np.empty((count, self._shares.shape[1]), np.float32)
+        elsewhere, degree = self._lost @ self._later, float(self._degrees[0])
+        scaled = np.empty((count, self._columns), np.float32)
         places = (self._slots, self._nodes, self._shares)
         kept = _settle(count, self._degrees, degree, tolerance, *places, scaled, elsewhere)
         self._lost[:] = 0
-        return Surroundings(self._nodes[:kept].copy(), scaled[:kept], elsewhere.astype(np.float32), degree)
+        found = self._nodes[:kept].copy(), scaled[:kept]
+        return Surroundings(*found, elsewhere[: self._columns].astype(np.float32), degree)
 
 
 @kernel
@@ -314,8 +318,8 @@ def _follow(
     overlay: Any,
     start: int,
     tolerance: float,
-    later: Any,
-    step_weights: Any,
+    counted: Any,
+    ended: Any,
     mass: Any,
     slots: Any,
     queues: Any,
@@ -324,21 +328,26 @@ def _follow(
     lost: Any,
     degrees: Any,
 ) -> int:
-    """Follow the walks of one node; returns how many nodes they visit. Mass, queues and degrees go by places."""
+    """Follow the walks of one node; returns how many nodes they visit. Shares and degrees go by places.
+
+    Unsigned numbers are not checked for being negative, and blocks of columns are added by single instructions.
+    """
     indptr, indices, weights, totals, _ = arcs  # once: reading a tuple's arrays costs more than a step
     rows, lows, highs, _, own_indices, own_weights, sums = overlay
-    nodes[0], slots[start], queues[0, 0], mass[0, 0] = start, 1, 0, 1.0
-    count, length = 1, 1
-    for step in range(len(step_weights)):
-        last, ahead = step == len(step_weights) - 1, 0
-        now, then, queue, next_queue = mass[step % 2], mass[1 - step % 2], queues[step % 2], queues[1 - step % 2]
-        counted = step_weights[step]
+    queues[0, 0], mass[start, 0] = start, 1.0
+    count, length = 0, 1
+    for step in range(len(counted)):
+        last, ahead = step == len(counted) - 1, 0
+        now, then, queue, next_queue = mass[:, step % 2], mass[:, 1 - step % 2], queues[step % 2], queues[1 - step % 2]
         for i in range(length):
-            place = queue[i]
-            node, here = nodes[place], now[place]
-            now[place] = 0.0
-            for r in range(counted.size):
-                shares[place, r] += counted[r] * here
+            node = np.uint32(queue[i])
+            here = now[node]
+            now[node] = 0.0
+            if slots[node] == 0:
+                nodes[count] = node
+                count += 1
+                slots[node] = count
+            place = np.uint32(slots[node] - 1)
             low, high, total, copied = 0, 0, 0.0, rows.size > 0 and rows[node] >= 0
             if copied:
                 low, high = lows[rows[node]], highs[rows[node]]
@@ -347,31 +356,27 @@ def _follow(
                 low, high = indptr[node], indptr[node + 1]
                 total = totals[node] if weights.size > 0 else float(high - low)
             degrees[place] = total + 1.0
-            if last or here < tolerance * max(1.0, EDGE * (high - low)):
+            stops = last or here < tolerance * max(1.0, EDGE * (high - low))
+            factors, row = ended[step] if stops else counted[step], shares[place]
+            for first in range(0, row.size, BLOCK):
+                for r in range(first, first + BLOCK):
+                    row[r] += factors[r] * here
+            if stops:
                 lost[step] += (1 - STAY) * here
-                for r in range(counted.size):
-                    shares[place, r] += STAY * later[step, r] * here
                 continue
             share = here / degrees[place]
-            if then[place] == 0.0:  # the same for every neighbour; a function for it takes several times as long
-                next_queue[ahead] = place
-                ahead += 1
-            then[place] += share
+            next_queue[ahead] = node  # overwritten by the next one, unless it is new there
+            ahead += then[node] == 0.0
+            then[node] += share
             for position in range(low, high):
-                moved, end = share, own_indices[position] if copied else indices[position]
+                moved, end = share, np.uint32(own_indices[position] if copied else indices[position])
                 if copied:
                     moved = share * own_weights[position]
                 elif weights.size > 0:
                     moved = share * weights[position]
-                if slots[end] == 0:
-                    nodes[count] = end
-                    count += 1
-                    slots[end] = count
-                other = slots[end] - 1
-                if then[other] == 0.0:
-                    next_queue[ahead] = other
-                    ahead += 1
-                then[other] += moved
+                next_queue[ahead] = end
+                ahead += then[end] == 0.0
+                then[end] += moved
         length = ahead
     return count
 
@@ -392,17 +397,18 @@ def _settle(
     kept = 0
     for place in range(count):
         slots[nodes[place]] = 0
-        largest = 0.0
-        for r in range(elsewhere.size):
-            largest = max(largest, shares[place, r])
-        if largest >= tolerance:
+        row, counts = shares[place], 0
+        for first in range(0, row.size, BLOCK):
+            for r in range(first, first + BLOCK):
+                counts |= row[r] >= tolerance
+        if counts:
             nodes[kept] = nodes[place]
             factor = math.sqrt(degree / degrees[place])
-            for r in range(elsewhere.size):
-                scaled[kept, r] = shares[place, r] * factor
+            for r in range(scaled.shape[1]):
+                scaled[kept, r] = row[r] * factor
             kept += 1
-        else:
-            for r in range(elsewhere.size):
-                elsewhere[r] += shares[place, r]
-        shares[place] = 0.0
+        for first in range(0, row.size, BLOCK):
+            for r in range(first, first + BLOCK):
+                elsewhere[r] += 0.0 if counts else row[r]
+                row[r] = 0.0
     return kept
