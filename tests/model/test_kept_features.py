@@ -44,6 +44,11 @@ def split(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     return seen
 
 
+def some_rows(artifact: Artifact, graph: Graph, nodes: list[int]) -> Any:
+    table, places = artifact.table(graph, np.array(nodes))
+    return table[places]
+
+
 @pytest.mark.parametrize("objective", ["hidden", "neighbours"])
 @pytest.mark.parametrize("features", ["tfidf", "doc2vec"])
 def test_a_fit_splits_every_text_once(features: str, objective: str, split: Counter[str]) -> None:
@@ -79,9 +84,8 @@ def test_vectors_of_the_fit_are_those_of_the_map_and_cannot_be_changed(features:
     artifact.keep(graph, rows)
     with pytest.raises(ValueError, match="read-only"):
         artifact.rows(graph)[:] = 9.0
-    artifact.rows(graph, np.array([1, 2]))[:] = 9.0  # a copy
     assert np.array_equal(artifact.rows(graph), rows)
-    assert np.array_equal(artifact.rows(graph, np.array([2, 0])), rows[[2, 0]])
+    assert np.array_equal(some_rows(artifact, graph, [2, 0]), rows[[2, 0]])
     assert np.allclose(artifact.rows(documents()), expected, atol=1e-6)  # another graph is read by the map
 
 
@@ -102,9 +106,9 @@ def test_vectors_are_kept_no_longer_than_their_graph_and_not_in_copies() -> None
 def test_texts_of_a_whole_graph_are_read_once_and_those_of_some_nodes_alone(split: Counter[str]) -> None:
     graph = documents()
     plain = fit_features(graph, FeatureConfig(feature_dim=6), seed=0)
-    artifact, chosen = artifact_of(plain, graph), np.array([3, 1])
+    artifact, chosen = artifact_of(plain, graph), [3, 1]
     split.clear()
-    np.testing.assert_allclose(artifact.rows(graph, chosen), plain.transform(graph)[chosen], atol=1e-6)
+    np.testing.assert_allclose(some_rows(artifact, graph, chosen), plain.transform(graph)[chosen], atol=1e-6)
     assert len(artifact._kept) == 0
     split.clear()
     assert artifact.rows(graph) is artifact.rows(graph)

@@ -11,7 +11,7 @@ import pytest
 from planted import planted_graph
 from sanne.graph import sparse
 from sanne.graph.graph import Adjacency, Graph
-from sanne.walks.diffusion import STAY, Diffusion, and_next_step, step_weights
+from sanne.walks.diffusion import BLOCK, STAY, Diffusion, add_rows, and_next_step, step_weights
 
 RESTARTS = (1.0, 0.5, 0.1)
 STEPS = 7
@@ -84,6 +84,17 @@ def test_following_the_walks_of_one_node_equals_spreading(name: str) -> None:
         seen = found.mean(rows[found.nodes], np.zeros(3, np.float32))
         np.testing.assert_allclose(seen, spread[:, node], atol=1e-5)
         np.testing.assert_allclose(seen[-1], transitions(ADJACENCIES[name])[node] @ rows, atol=1e-5)  # the first step
+        added = np.ones_like(seen)
+        add_rows(rows, found.nodes, found.shares, added)
+        np.testing.assert_allclose(added, 1 + seen, atol=1e-5)
+
+
+def test_there_may_be_more_restarts_than_are_added_together() -> None:
+    diffusion, rows = Diffusion(PLANTED.adjacency()), rows_of(PLANTED.adjacency())
+    restarts = np.linspace(1, 0.1, BLOCK + 2).tolist()
+    found = diffusion.around(4, restarts, STEPS, tolerance=0.0)
+    expected = diffusion.spread(rows, and_next_step(step_weights(restarts, STEPS)))[:, 4]
+    np.testing.assert_allclose(found.shares.T @ rows[found.nodes], expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["weighted", "along", "against"])

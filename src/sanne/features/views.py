@@ -145,7 +145,7 @@ class Views(FeatureMap):
         rows[:, : ends[1]] = words
         halves = 1 if self.linear else 1 + 2 * self.num_splits
         if halves > 1:
-            rows[:, ends[1] : ends[halves]] = multiply(columns, np.concatenate(self.bases, axis=1))
+            rows[:, ends[1] : ends[halves]] = multiply(columns, self._halves)
         if self.fine is not None:
             rows[:, ends[halves] : ends[halves + 1]] = self.fine.of(columns)
         if self.directional:
@@ -154,6 +154,10 @@ class Views(FeatureMap):
         if self.links is not None:
             rows[:, ends[-2] :] = self.links.transform(graph, nodes)
         return rows
+
+    @cached_property
+    def _halves(self) -> npt.NDArray[np.float32]:
+        return np.concatenate(self.bases, axis=1)
 
     @cached_property
     def bases(self) -> list[npt.NDArray[np.float32]]:

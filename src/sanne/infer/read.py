@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.model.artifact import Artifact
-from sanne.model.model import Around, Asked, Reading
+from sanne.model.model import Asked, Reading
 from sanne.seeds import derived_seed
-from sanne.walks.diffusion import Diffusion
-from sanne.walks.sample import WalkSampler
+from sanne.walks.diffusion import Diffusion, Surroundings, add_rows
+from sanne.walks.sample import WalkSampler, read_only
 
 logger = logging.getLogger(__name__)
 
@@ -54,10 +54,13 @@ class GraphReader:
         contributions = model.read(AskedNodes(self, nodes), explain).contributions if explain else []
         return Reading(vectors, model.uncertainty(vectors), contributions)
 
-    def rows(self, nodes: IntArray, columns: int | None = None) -> FloatArray:
-        if self._rows is None:
-            return self.artifact.rows(self.graph, nodes, columns)
-        return self._rows[:, :columns][nodes]
+    def table(self, nodes: IntArray) -> tuple[FloatArray, IntArray]:
+        """An array with the features of nodes, and where they are in it."""
+        return self.artifact.table(self.graph, nodes) if self._rows is None else (self._rows, nodes)
+
+    def rows(self, nodes: IntArray) -> FloatArray:
+        table, places = self.table(nodes)
+        return table[places]
 
     @property
     def sampler(self) -> WalkSampler:
@@ -96,7 +99,12 @@ class AskedNodes(Asked):
         visited, where = np.unique(walks, return_inverse=True)
         return self._reader.rows(visited.astype(np.int64))[where.reshape(walks.shape)]
 
-    def around(self, place: int, restarts: tuple[float, ...], steps: int, columns: int) -> Around:
-        node = self._nodes[place : place + 1]
-        found = self._reader.diffusion.around(int(node[0]), restarts, steps)
-        return found, self._reader.rows(found.nodes, columns), self._reader.rows(node)[0]
+    def around(self, place: int, restarts: tuple[float, ...], steps: int) -> Surroundings:
+        return self._reader.diffusion.around(int(self._nodes[place]), restarts, steps)
+
+    def rows(self, nodes: IntArray) -> FloatArray:
+        return self._reader.rows(nodes)
+
+    def add_seen(self, around: Surroundings, seen: FloatArray) -> None:
+        table, places = self._reader.table(around.nodes)
+        add_rows(read_only(table), places, around.shares, seen)

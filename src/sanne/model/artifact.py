@@ -44,13 +44,14 @@ class _SomeRows:
         self._rows = np.empty((num_nodes, width), np.float32)
         self._known = np.zeros(num_nodes, bool)
 
-    def of(self, nodes: IntArray, columns: int | None, compute: Callable[[IntArray], FloatArray]) -> FloatArray:
+    def having(self, nodes: IntArray, compute: Callable[[IntArray], FloatArray]) -> FloatArray:
+        """All rows, those of some nodes filled in."""
         missing = nodes[~self._known[nodes]]
         if len(missing):
             missing = np.unique(missing)
             self._rows[missing] = compute(missing)
             self._known[missing] = True  # after the rows: another thread may be reading
-        return self._rows[:, :columns][nodes]
+        return self._rows
 
 
 @dataclass(frozen=True)
@@ -68,24 +69,26 @@ class Artifact:
     _kept: WeakKeyDictionary[Graph, FloatArray] = field(default_factory=WeakKeyDictionary, init=False, compare=False)
     _some: WeakKeyDictionary[Graph, "_SomeRows"] = field(default_factory=WeakKeyDictionary, init=False, compare=False)
 
-    def rows(self, graph: Graph, nodes: IntArray | None = None, columns: int | None = None) -> FloatArray:
-        """Features of some nodes (all by default), (count, width), or the first columns of them.
+    def rows(self, graph: Graph) -> FloatArray:
+        """Features of all nodes, (nodes, width); kept while the graph is in use, if costly, and read-only then."""
+        rows = self._kept.get(graph)
+        return self.keep(graph, self.feature_map.transform(graph)) if rows is None else rows
 
-        Those of whole graphs are kept while the graph is in use, if they are costly; they are read-only then. Those of
-        some nodes are kept if the graph is not large: nodes that are read one after the other share neighbours.
+    def table(self, graph: Graph, nodes: IntArray) -> tuple[FloatArray, IntArray]:
+        """An array with the features of some nodes, and where they are in it.
+
+        They are kept if the graph is not large: nodes that are read one after the other share neighbours.
         """
         rows = self._kept.get(graph)
         if rows is not None:
-            return rows if nodes is None else rows[:, :columns][nodes]
-        if nodes is None:
-            return self.keep(graph, self.feature_map.transform(graph))
+            return rows, nodes
         whole = 4 * graph.num_nodes * self.feature_map.width
         if whole > _LARGEST_KEPT or self.feature_map.rows_stay_on_disk(graph):
-            return self.feature_map.transform(graph, nodes)[:, :columns]
+            return np.ascontiguousarray(self.feature_map.transform(graph, nodes)), np.arange(len(nodes))
         some = self._some.get(graph)
         if some is None:
             some = self._some[graph] = _SomeRows(graph.num_nodes, self.feature_map.width)
-        return some.of(nodes, columns, lambda missing: self.feature_map.transform(graph, missing))
+        return some.having(nodes, lambda missing: self.feature_map.transform(graph, missing)), nodes
 
     def keep(self, graph: Graph, rows: FloatArray) -> FloatArray:
         """Keep the features of all nodes of a graph, if they are costly; returns them."""

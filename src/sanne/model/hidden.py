@@ -228,7 +228,8 @@ class HiddenModel(Model):
 
     def pull(self, asked: Asked) -> Pull:
         background, layout, matrix = self.background, self.layout, self.matrix
-        around, rows, _ = asked.around(0, self.config.restarts, self.config.restart_steps, len(background) - 1)
+        around = asked.around(0, self.config.restarts, self.config.restart_steps)
+        rows = asked.rows(around.nodes)
         seen = around.mean(np.column_stack([rows, np.ones(len(rows), np.float32)]), background)[:, None]
         tokens = list(self._tokens(seen, np.array([around.degree])))
         vector = self.offset + sum(row[0] @ matrix[place] for place, row, _ in tokens)

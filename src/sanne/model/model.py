@@ -17,7 +17,6 @@ from sanne.walks.diffusion import Diffusion, Surroundings
 Contribution = tuple[IntArray, npt.NDArray[np.float64]]  # nodes that a vector drew on and their shares, largest first
 
 
-Around = tuple[Surroundings, FloatArray, FloatArray]
 Seen = tuple[list[Surroundings], FloatArray, FloatArray]
 
 
@@ -32,24 +31,29 @@ class Asked(Protocol):
     def along(self, walks: IntArray) -> FloatArray:
         """Features along these walks, (walks, walk_length, width)."""
 
-    def around(self, place: int, restarts: tuple[float, ...], steps: int, columns: int) -> Around:
-        """Where endless many walks of one of the nodes asked for go, the first columns of the features of what they
-        visit, and all features of the node itself.
-        """
+    def around(self, place: int, restarts: tuple[float, ...], steps: int) -> Surroundings:
+        """Where endless many walks of one of the nodes asked for go."""
         raise NotImplementedError
+
+    def rows(self, nodes: IntArray) -> FloatArray:
+        """Features of nodes that these walks visit."""
+        raise NotImplementedError
+
+    def add_seen(self, around: Surroundings, seen: FloatArray) -> None:
+        """Add the first columns of these features, as the walks see them, to `seen` (restarts, columns)."""
 
     def see(self, restarts: tuple[float, ...], steps: int, columns: int) -> Seen:
         """Where the walks of all nodes asked for go, what they see there of the first columns, (count, restarts and the
         first step, columns), and all features of the nodes themselves.
         """
-        seen = np.empty((self.count, len(restarts) + 1, columns), np.float32)
+        seen = np.zeros((self.count, len(restarts) + 1, columns), np.float32)
         found, own = [], []
         for place in range(self.count):
-            around, rows, features = self.around(place, restarts, steps, columns)
-            seen[place] = around.shares.T @ rows
+            around = self.around(place, restarts, steps)
+            self.add_seen(around, seen[place])
             found.append(around)
-            own.append(features)
-        return found, seen, np.stack(own)
+            own.append(self.rows(around.nodes[:1]))
+        return found, seen, np.concatenate(own)
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,7 +56,7 @@ def and_next_step(weights: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 @dataclass(frozen=True, eq=False)
 class Surroundings:
-    """Where the walks of one node go: row i of `shares` is for node `nodes[i]`.
+    """Where the walks of one node go: row i of `shares` is for node `nodes[i]`, the first where they start.
 
     It has a column for each restart, and a last one for the first step.
 
@@ -379,6 +379,28 @@ def _follow(
                 then[end] += moved
         length = ahead
     return count
+
+
+@kernel
+def add_rows(table: Any, places: Any, shares: Any, seen: Any) -> None:
+    """Add the rows of a table at some places, times their shares (places, restarts), to `seen` (restarts, columns).
+
+    Four rows at a time, which no copy is made of: for few nodes, several times as fast as a product of matrices.
+    """
+    whole = len(places) // 4 * 4
+    for i in range(0, whole, 4):
+        one, two, three, four = table[places[i]], table[places[i + 1]], table[places[i + 2]], table[places[i + 3]]
+        for r in range(len(seen)):
+            a, b, c, d, total = shares[i, r], shares[i + 1, r], shares[i + 2, r], shares[i + 3, r], seen[r]
+            if a + b + c + d > 0:
+                for column in range(total.size):
+                    total[column] += (a * one[column] + b * two[column]) + (c * three[column] + d * four[column])
+    for i in range(whole, len(places)):
+        one = table[places[i]]
+        for r in range(len(seen)):
+            a, total = shares[i, r], seen[r]
+            for column in range(total.size):
+                total[column] += a * one[column]
 
 
 @kernel

@@ -9,8 +9,9 @@ from typing import Self
 import numpy as np
 
 from sanne.graph.graph import FloatArray, IntArray
-from sanne.model.model import Around, Asked, Model, Reading, Seen
+from sanne.model.model import Asked, Model, Reading
 from sanne.serve.engine.state import Group, LiveState
+from sanne.walks.diffusion import Surroundings
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,29 +71,15 @@ class _LiveNodes(Asked):
             row += rows
         return np.concatenate(parts)
 
-    def around(self, place: int, restarts: tuple[float, ...], steps: int, columns: int) -> Around:
+    def around(self, place: int, restarts: tuple[float, ...], steps: int) -> Surroundings:
         self._see(self._requests[place].group)
-        number, features = self._requests[place].number, self._state.features
-        found = self._state.graph.around(number, restarts, steps)
-        return found, features.of(found.nodes, columns), features.get(number)
+        return self._state.graph.around(self._requests[place].number, restarts, steps)
 
-    def see(self, restarts: tuple[float, ...], steps: int, columns: int) -> Seen:
-        """In a small graph all requests see much the same nodes: one product for all of them."""
-        features, found, own = self._state.features, [], []
-        if features.small is None:
-            return super().see(restarts, steps, columns)
-        seen = np.empty((self.count, len(restarts) + 1, columns), np.float32)
-        shares = np.zeros((*seen.shape[:2], len(features.small)), np.float32)
-        for place, request in enumerate(self._requests):
-            self._see(request.group)
-            around = self._state.graph.around(request.number, restarts, steps)
-            changed, rows = features.changed(around.nodes, columns)
-            seen[place] = around.shares[changed].T @ rows
-            shares[place][:, around.nodes[~changed]] = around.shares[~changed].T
-            found.append(around)
-            own.append(features.get(request.number))
-        seen += (shares.reshape(-1, len(features.small)) @ features.small[:, :columns]).reshape(seen.shape)
-        return found, seen, np.stack(own)
+    def rows(self, nodes: IntArray) -> FloatArray:
+        return self._state.features.of(nodes)
+
+    def add_seen(self, around: Surroundings, seen: FloatArray) -> None:
+        self._state.features.add_seen(around, seen)
 
     def _see(self, group: Group | None) -> None:
         """Have the nodes of this group in the graph, and no others."""

@@ -13,10 +13,11 @@ from sanne.errors import InputError
 from sanne.features.base import FeatureMap
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.serve.live.rows import Growing
+from sanne.walks.diffusion import Surroundings, add_rows
+from sanne.walks.sample import read_only
 
 _KEPT_BYTES = 2 * 2**30  # the base nodes' feature vectors are kept in memory up to this size
 _ROWS_AT_ONCE = 4096
-_FEW_NODES = 8192
 
 NodeId = str | int
 
@@ -133,30 +134,29 @@ class LiveFeatures:
         """The vector of a node."""
         return self.of(np.array([node]))[0]
 
-    def of(self, nodes: IntArray, columns: int | None = None) -> npt.NDArray[np.float32]:
-        """The vectors of nodes, with a last axis of `width`, or the first columns of them."""
+    def of(self, nodes: IntArray) -> npt.NDArray[np.float32]:
+        """The vectors of nodes, with a last axis of `width`."""
         slots = self._slots.rows[nodes]
         own = slots >= 0
-        result = self._base_rows(np.where(own, 0, nodes), columns)
-        result[own] = self._own.rows[slots[own], :columns]
+        table, places = self._base_table(np.where(own, 0, nodes))
+        result: npt.NDArray[np.float32] = table[places]
+        result[own] = self._own.rows[slots[own]]
         return result
 
-    @property
-    def small(self) -> FloatArray | None:
-        """The vectors of all base nodes as they were, if they are few."""
-        return self._base if self._base is not None and len(self._base) <= _FEW_NODES else None
+    def add_seen(self, around: Surroundings, seen: FloatArray) -> None:
+        """Add the first columns of these vectors, as walks see them, to `seen` (restarts, columns)."""
+        slots = self._slots.rows[around.nodes]
+        own = slots >= 0
+        base = (*self._base_table(around.nodes[~own]), around.shares[~own])
+        for table, places, shares in (base, (self._own.rows, slots[own].astype(np.int64), around.shares[own])):
+            add_rows(read_only(table), places, shares, seen)
 
-    def changed(self, nodes: IntArray, columns: int) -> tuple[npt.NDArray[np.bool_], FloatArray]:
-        """Which nodes are new or have other vectors than before, and the first columns of these."""
-        slots = self._slots.rows[nodes]
-        return slots >= 0, self._own.rows[slots[slots >= 0], :columns]
-
-    def _base_rows(self, nodes: IntArray, columns: int | None) -> FloatArray:
+    def _base_table(self, nodes: IntArray) -> tuple[FloatArray, IntArray]:
+        """An array with the vectors of base nodes as they were, and where they are in it."""
         if self._base is not None:
-            return self._base[:, :columns][nodes]
+            return self._base, nodes
         visited, where = np.unique(nodes, return_inverse=True)
-        rows: FloatArray = self._map.transform(self._graph, visited)[:, :columns][where.reshape(nodes.shape)]
-        return rows
+        return np.ascontiguousarray(self._map.transform(self._graph, visited)), where.reshape(nodes.shape)
 
 
 def reads_of(feature_map: FeatureMap, graph: Graph) -> Reads:
