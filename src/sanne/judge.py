@@ -203,6 +203,8 @@ def draw_model(
     out: Path,
     *,
     labels: Path | None = None,
+    label: str | None = None,
+    id: str | None = None,
     new: Path | None = None,
     color: str | None = None,
     regions: bool = True,
@@ -211,7 +213,7 @@ def draw_model(
 ) -> int:
     """Draw the fitted vectors, with new nodes from a vectors file; returns how many points there are."""
     graph = origin.load() if origin.source else None
-    classes = labels_of(model, graph, labels, origin)
+    classes = labels_of(model, graph, labels, origin, label, id)
     vectors, uncertainty, ids, count = model.embedding_, model.uncertainty_, model.node_ids_.astype(object), 0
     if new is not None:
         arrived = read_vectors(new)
@@ -222,7 +224,7 @@ def draw_model(
         vectors = np.concatenate([vectors, arrived.vectors[fresh]])
         uncertainty = np.concatenate([uncertainty, arrived.uncertainty[fresh]])
         ids = np.concatenate([ids, arrived.node_ids[fresh].astype(object)])
-    columns = origin.columns(ids) | ({} if labels is None else read_columns(labels, ids, ["label"]))
+    columns = origin.columns(ids) | ({} if labels is None else read_columns(labels, ids, [label or "label"], id))
     columns |= {"uncertainty": uncertainty}
     texts = links = None
     if graph is not None:

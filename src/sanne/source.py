@@ -19,7 +19,7 @@ from sanne.graph.graph import Graph
 from sanne.graph.ids import refuse_control_character
 from sanne.graph.load import load_graph, tables_in
 from sanne.graph.readers.delimited import ending, near
-from sanne.graph.readers.named import TABLES, conventional, open_table
+from sanne.graph.readers.named import TABLES, key_column, open_table
 from sanne.graph.readers.tables import read_columns
 from sanne.infer.embed import embed
 from sanne.model.artifact import GRAPH, Artifact
@@ -126,14 +126,11 @@ def write_bundle(model: Path, artifact: Artifact, origin: ModelSource, target: P
     return graph
 
 
-def read_node_list(path: Path) -> list[Any]:
-    """Node ids from the column `id` of a table, or from a text file, one a line; blank lines do not count."""
+def read_node_list(path: Path, id: str | None = None) -> list[Any]:
+    """Node ids from a column of a table (`id` by default), or the lines of a text file but for blank ones."""
     if ending(path) in TABLES:
         table = open_table(path, "list of nodes")
-        if (key := conventional(table, "id")) is None:
-            raise InputError(
-                f"{path}: no column 'id'; found {', '.join(table.columns)}: rename it, or list ids in a .txt"
-            )
+        key = key_column(table, id)
         listed, unit = table.read([key], [key])[key], "row"
     else:
         listed, unit = pa.array([line.strip() for line in _lines(path)]), "line"

@@ -58,10 +58,46 @@ def test_labels_by_the_names_of_their_columns(own: Path, run: Run) -> None:
     assert json.loads(out)["mean"] > 80
     code, _, err = run("predict", "m", *named, "--out", "p.csv")
     assert code == 0, err
+    code, _, err = run("plot", "m", *named, "--out", "map.html", "--method", "pca", "--color", "label")
+    assert code == 0, err
+    for command in (["embed", "m"], ["predict", "m", *named[:2], "--label", "section"]):
+        code, _, err = run(*command, "--nodes", "classes.csv", "--id", "package", "--out", "some.parquet")
+        assert code == 0, err
     code, out, err = run("compare", *OWN[1:], *named[:2], "--label", "section", "--unknown", "drop", "--json")
     assert code == 0, err
     systems = {row["system"]: row for row in json.loads(out)["systems"]}
     assert {"commonest class", "own features", "smoothed features", "DeepWalk", "sanne best"} <= set(systems)
+
+
+@pytest.mark.parametrize(
+    ("command", "remedy"),
+    [
+        (["plot", "m", "--out", "map.html", "--label", "section"], "give --labels labels.csv"),
+        (["plot", "m", "--out", "map.html", "--labels", "classes.csv", "--id", "packge"], "did you mean 'package'?"),
+        (["plot", "m", "--out", "map.html", "--labels", "classes.csv", "--id", "package"], "another with --label"),
+        (["embed", "m", "--out", "v.npy", "--id", "package"], "give --nodes nodes.csv"),
+        (["embed", "m", "--out", "v.npy", "--id", "package", "--nodes", "ids.txt"], "give --nodes nodes.csv"),
+        (["embed", "m", "--out", "v.npy", "--nodes", "classes.csv"], "Name another with --id"),
+        (["embed", "m", "--out", "v.npy", "--nodes", "classes.csv", "--id", "packge"], "did you mean 'package'?"),
+    ],
+)
+def test_columns_of_labels_and_lists_that_are_not_there(own: Path, run: Run, command: list[str], remedy: str) -> None:
+    assert run(*OWN, "--out", "m", "--unknown", "add", "--recipe", "fast")[0] == 0
+    code, _, err = run(*command)
+    assert code == 2
+    assert remedy in err
+
+
+def test_a_fitted_node_without_links_says_so(own: Path, run: Run) -> None:
+    with (own / "packages.csv").open("a", encoding="utf-8") as table:
+        table.write("alone,s0,the graph of nobody,1\n")
+    assert run(*OWN, "--out", "m", "--unknown", "add", "--recipe", "fast")[0] == 0
+    assert "1 node has no links" in run("similar", "m", "alone")[2]
+    assert "no links" not in run("similar", "m", "p1")[2]
+    (own / "links.csv.gz").unlink()  # then nobody can tell
+    for node, has_links in (("alone", None), ("p1", None)):
+        code, out, err = run("similar", "m", node, "--json")
+        assert (code, json.loads(out)["has_links"]) == (0, has_links), err
 
 
 @pytest.mark.parametrize(

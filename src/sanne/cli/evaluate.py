@@ -42,8 +42,7 @@ def evaluate(
 
     if task != "classify" and (label_share or newcomers or confusion):
         raise InputError(f"--label-share, --newcomers and --plot are about classes: leave them or --task {task} out")
-    if (label or id) and labels is None:
-        raise InputError("--label and --id name columns of a table of labels: give --labels labels.csv")
+    options.require_labels(labels, label, id)
     if confusion is not None:
         check_confusion(confusion)
     fitted = SANNE.load(model)

@@ -45,6 +45,7 @@ Labels = Annotated[Path | None, typer.Option(help="Table with the columns id and
 LabelColumn = Annotated[
     str | None, typer.Option("--label", metavar="COLUMN", help="Column of --labels with the labels. Default: label.")
 ]
+ListId = Annotated[str | None, typer.Option("--id", metavar="COLUMN", help="Column of --nodes with ids. Default: id.")]
 LabelId = Annotated[
     str | None, typer.Option("--id", metavar="COLUMN", help="Column of --labels with ids. Default: id.")
 ]
@@ -91,6 +92,12 @@ def program_options(
         logging.getLogger("sanne").setLevel(logging.INFO)
     if context.invoked_subcommand in TIMED and "--help" not in sys.argv and "-h" not in sys.argv:
         context.with_resource(running_clock(str(context.invoked_subcommand)))
+
+
+def require_labels(labels: Path | None, *named: str | None) -> None:
+    """Refuse names of columns of a table of labels that is not given."""
+    if labels is None and any(named):
+        raise InputError("--label and --id name columns of a table of labels: give --labels labels.csv")
 
 
 def require_out(out: Path | None, example: str) -> Path:

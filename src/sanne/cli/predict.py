@@ -26,7 +26,9 @@ def predict(
     text: options.KnownText = None,
     nodes: options.NodeList = None,
     label: options.LabelColumn = None,
-    id: options.LabelId = None,
+    id: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of --labels and --nodes with ids. Default: id.")
+    ] = None,
     separator: Annotated[
         str | None, typer.Option(help="Stands between the labels of a node, as in 'red;blue'.", metavar="TEXT")
     ] = None,
@@ -48,14 +50,14 @@ def predict(
 
     if out is None and (labels is None or graph or node_table or nodes):
         raise InputError("missing --out: give --out predictions.parquet")
-    if labels is None and (label is not None or id is not None or separator is not None or save):
+    if labels is None and (label is not None or separator is not None or save or (id is not None and nodes is None)):
         raise InputError("--label, --id, --separator and --save are about a table of labels: give --labels labels.csv")
     if separator == "":
         raise InputError("--separator is empty: give the text that stands between labels, as in --separator ';'")
     if out is not None:
         check_predictions(out)
     started = time.perf_counter()
-    wanted = None if nodes is None else read_node_list(nodes)
+    wanted = None if nodes is None else read_node_list(nodes, id)
     fitted, unknown = SANNE.load(model), list[Any]()
     asked = graph is not None or node_table is not None
     now = ModelSource.of_model(fitted.artifact_, graph, node_table, text).load() if asked else None

@@ -1,5 +1,6 @@
 """`sanne plot`, a map of the vectors, and `sanne demo`, the whole story on Cora."""
 
+import functools
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -13,6 +14,8 @@ def plot(
     out: options.Picture,
     method: Annotated[Literal["auto", "tsne", "pca"], typer.Option(help="How to reduce to two dimensions.")] = "auto",
     labels: options.Labels = None,
+    label: options.LabelColumn = None,
+    id: options.LabelId = None,
     graph: options.CurrentGraph = None,
     node_table: options.NodeTable = None,
     new: Annotated[Path | None, typer.Option(help="Vectors of new nodes (from sanne embed), to be marked.")] = None,
@@ -30,12 +33,12 @@ def plot(
     from sanne.judge import draw_model
     from sanne.source import ModelSource
 
+    options.require_labels(labels, label, id)
     check_picture(out)
     fitted = SANNE.load(model)
     origin = ModelSource.of_model(fitted.artifact_, graph, node_table)
-    count = draw_model(
-        fitted, origin, out, labels=labels, new=new, color=color, regions=regions, method=method, seed=seed
-    )
+    named = functools.partial(draw_model, labels=labels, label=label, id=id)
+    count = named(fitted, origin, out, new=new, color=color, regions=regions, method=method, seed=seed)
     options.show({"map": str(out), "nodes": count}, as_json, f"wrote {out}")
 
 

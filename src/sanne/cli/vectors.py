@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -34,6 +35,7 @@ def embed(
     node_table: options.NodeTable = None,
     text: options.KnownText = None,
     nodes: options.NodeList = None,
+    id: options.ListId = None,
     explain: Annotated[int, typer.Option(help="List N nodes that contributed to each vector.", metavar="N", min=0)] = 0,
     engine: Annotated[
         Literal["local", "ray"], typer.Option(help="Run on this machine, or on a Ray cluster.")
@@ -55,6 +57,8 @@ def embed(
 
     from sanne.device import peak_memory
     from sanne.estimate import estimate_embedding
+    from sanne.graph.readers.delimited import ending
+    from sanne.graph.readers.named import TABLES
     from sanne.infer.embed import embed_parts
     from sanne.infer.partitioned import embed_partitioned
     from sanne.infer.ray import Job, check_ray_output, embed_with_ray
@@ -64,6 +68,8 @@ def embed(
 
     if partitioned and (engine != "ray" or nodes is not None or explain):
         raise InputError("--partitioned is for all nodes with --engine ray, without --nodes and --explain")
+    if id is not None and (nodes is None or ending(nodes) not in TABLES):
+        raise InputError("--id names a column of a table of nodes: give --nodes nodes.csv")
     if not estimate:
         out = options.require_out(out, "vectors.parquet")
         if engine == "ray" and dtype != "float32":
@@ -77,15 +83,15 @@ def embed(
             count = embed_partitioned(model.absolute(), origin.load, out, workers=workers, address=address)
         else:
             ids: Any = nodes  # a Parquet file is read where it is used
-            if nodes is None or nodes.suffix != ".parquet":
-                ids = origin.load().node_ids if nodes is None else read_node_list(nodes)
+            if nodes is None or nodes.suffix != ".parquet" or id is not None:
+                ids = origin.load().node_ids if nodes is None else read_node_list(nodes, id)
             job = Job(model.absolute(), origin.load, ids, explain)
             count = embed_with_ray(job, out, workers=workers, address=address)
         result = {"vectors": str(out), "nodes": count, "workers": workers, "seconds": options.seconds_since(started)}
         options.show(result, as_json, f"wrote {out}")
         return
     now = origin.load()
-    wanted = None if nodes is None else read_node_list(nodes)
+    wanted = None if nodes is None else read_node_list(nodes, id)
     count = now.num_nodes if wanted is None else len(wanted)
     if out is None or estimate:
         options.show(estimate_embedding(artifact, now, count).to_dict(), as_json)
@@ -130,21 +136,23 @@ def similar(
     from sanne.source import ModelSource
     from sanne.vectors.formats import read_vectors
 
-    fitted = SANNE.load(model)
+    fitted, now, has_links = SANNE.load(model), None, None
+    origin = ModelSource.of_model(fitted.artifact_, graph, node_table, text)
     if vectors is not None:
         fitted.know(read_vectors(vectors))
     elif graph is not None or node_table is not None:
-        now = ModelSource.of_model(fitted.artifact_, graph, node_table, text).load()
-        fitted.embed(now, [node_id])
-        options.note_alone(now, [node_id])
+        fitted.embed(now := origin.load(), [node_id])
     found = fitted.similar(node_id, k)
+    with suppress(InputError):  # the graph may have moved, or lack a node that only --vectors knows
+        has_links = not options.note_alone(now or origin.load(), [node_id])
     own = float(fitted.artifact_.model.uncertainty(fitted.vector(node_id)[None])[0])
     unsure = fitted.uncertainty_[fitted_rows(fitted, [other for other, _ in found])].tolist()
     rows = [(other, round(score, 4), round(doubt, 4)) for (other, score), doubt in zip(found, unsure, strict=True)]
     if as_json:
         names = ("id", "similarity", "uncertainty")
         listed = [dict(zip(names, (options.plain(row[0]), *row[1:]), strict=True)) for row in rows]
-        options.print_json({"id": node_id, "uncertainty": round(own, 4), "similar": listed})
+        about = {"id": node_id, "uncertainty": round(own, 4), "has_links": has_links}
+        options.print_json(about | {"similar": listed})
         return
     options.notes.print(f"uncertainty of {node_id}: {own:.2f}")
     shown = [(str(other), f"{score:.4f}", f"{doubt:.2f}") for other, score, doubt in rows]

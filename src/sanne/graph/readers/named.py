@@ -238,8 +238,7 @@ def key_column(table: Table, id: str | None = None) -> str:
     key = id or conventional(table, "id")
     if key is None:
         raise InputError(
-            f"{table.name}: a node table needs a column 'id'; {columns_of(table)}. "
-            "Name another with --id (id= in Python)."
+            f"{table.name}: it needs a column 'id'; {columns_of(table)}. Name another with --id (id= in Python)."
         )
     return key
 
