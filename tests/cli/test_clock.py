@@ -11,15 +11,18 @@ import termios
 WORK = """
 import logging, time
 from sanne.cli.clock import running_clock
+from sanne.progress import steps
 logging.basicConfig(level=logging.INFO)
 with running_clock("fit"):
     time.sleep(3)
     logging.getLogger("sanne.model").info("learning")
     time.sleep(3)
+    for _ in steps(range(6), of="walking", unit="column"):
+        time.sleep(0.7)
 """
 
 
-def test_a_long_stage_is_named_with_its_time_on_a_terminal_only() -> None:
+def test_a_long_stage_is_named_with_its_time_or_has_a_bar_on_a_terminal_only() -> None:
     main, other = pty.openpty()
     fcntl.ioctl(other, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
     try:
@@ -30,5 +33,8 @@ def test_a_long_stage_is_named_with_its_time_on_a_terminal_only() -> None:
         os.close(other)
     assert "fit ... 00:02" in shown
     assert "learning ... 00:02" in shown
+    assert "walking:  50%" in shown  # from two seconds on
+    assert "walking:  17%" not in shown
+    assert "4/6 [00:02<00:01" in shown  # the time that is left
     quiet = subprocess.run([sys.executable, "-c", WORK], capture_output=True, text=True, check=True, timeout=120)
-    assert "..." not in quiet.stdout + quiet.stderr
+    assert quiet.stderr == "INFO:sanne.model:learning\n"

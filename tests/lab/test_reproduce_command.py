@@ -43,6 +43,12 @@ def test_one_system_that_breaks_leaves_the_others_and_a_bad_exit_code(
     assert "| single |" in capsys.readouterr().out
 
 
+def test_no_budget_at_all_prints_and_trains_nothing(run: Run, small_cora: Splits) -> None:
+    columns = ("table2", "--dataset", "cora", "--setting", "transductive", "--budget", "0")
+    assert run(*columns, "--model", "fake,single")[0] == 0
+    assert Fake.fits == []
+
+
 def test_the_papers_row_is_printed_without_training(run: Run, small_cora: Splits, tmp_path: Path) -> None:
     stored = Path(__file__).parents[2] / "results" / "paper" / "cora" / "transductive.jsonl"
     target = tmp_path / "results" / "paper" / "cora" / "transductive.jsonl"

@@ -51,7 +51,7 @@ def test_a_candidate_is_chosen_on_validation_though_test_says_otherwise(
     assert (kept["tried"], kept["grid"]) == (4, 4)
 
 
-@pytest.mark.parametrize(("minutes", "tried"), [(None, 1), (0, 1), (2.5, 1), (6, 3), (100, 5)])
+@pytest.mark.parametrize(("minutes", "tried"), [(None, 1), (0.001, 1), (2.5, 1), (6, 3), (100, 5)])
 def test_the_time_is_shared_evenly_and_the_first_candidate_always_runs(
     minutes: float | None, tried: int, small_cora: Splits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +78,7 @@ def test_a_bigger_budget_goes_on_with_the_first_candidate_that_was_not_tried(
     setting: str, small_cora: Splits, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Fake, "scores", [(0.6, 0.6), (0.8, 0.8), (0.5, 0.5)])
-    for minutes, fits in ((None, [0]), (None, [0]), (0, [0, 1]), (100, [0, 1, 2]), (100, [0, 1, 2])):
+    for minutes, fits in ((None, [0]), (0, [0]), (0.001, [0, 1]), (100, [0, 1, 2]), (100, [0, 1, 2])):
         assert not fill([cell("fake", setting, splits=1)], tmp_path, timed(minutes, Fake.clock))
         assert Fake.fits == fits
         assert result(tmp_path, "fake", setting)["tried"] == len(fits)

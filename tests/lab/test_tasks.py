@@ -199,7 +199,7 @@ def test_every_part_keeps_its_best_candidate_and_a_search_goes_on_where_it_ended
     assert kept() == (1, {"a": 0, "b": 0})
     assert not fill([cell], tmp_path, Plan())  # without a budget nothing is searched
     assert kept()[0] == 1
-    assert not fill([cell], tmp_path, Plan(budget=0))  # one more candidate, then the time is over
+    assert not fill([cell], tmp_path, Plan(budget=1e-9))  # one more candidate, then the time is over
     assert kept() == (2, {"a": 1, "b": 0})
     assert not fill([cell], tmp_path, Plan(budget=10))
     assert kept() == (3, {"a": 1, "b": 0})

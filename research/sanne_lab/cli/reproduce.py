@@ -36,8 +36,8 @@ Budget = Annotated[
     float | None,
     typer.Option(
         metavar="MINUTES",
-        help="Time for the whole call, shared evenly: a grid is tried as far as it allows. Default: first candidates. "
-        "For sanne-paper alone it is in hours; among other systems nothing of it is trained.",
+        help="Time for the whole call, shared evenly: a grid is tried as far as it allows; 0 runs nothing. "
+        "Default: first candidates. For sanne-paper alone it is hours; among other systems nothing of it is trained.",
         min=0,
     ),
 ]

@@ -40,7 +40,7 @@ class Plan:
     """How to run: worker processes, and minutes for the whole call."""
 
     jobs: int = 1
-    budget: float | None = None  # None: only the first candidate of every grid
+    budget: float | None = None  # None: only the first candidate of every grid; 0: nothing
     watch: Watch = silent
     progress: bool | None = False  # bars of single trainings, in one process only
     clock: Clock = time.monotonic
@@ -48,6 +48,8 @@ class Plan:
 
 def fill(cells: Sequence[Cell], out: Path, plan: Plan) -> list[Exception]:
     """Run what is missing of the cells; a piece that fails does not stop the others, its error is returned."""
+    if plan.budget == 0:
+        return []
     waiting = [piece for cell in cells for piece in missing_pieces(cell, out, plan.budget is not None)]
     if plan.budget is not None:  # what has no grid first: then it is known how much time the searches may take
         waiting.sort(key=lambda piece: piece.candidates > 1)

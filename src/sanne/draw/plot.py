@@ -15,6 +15,7 @@ from sanne.draw.picture import COMMUNITY, MapPicture, Nodes
 from sanne.draw.reduce import FEWEST, FITTED_AT_MOST, PrincipalAxes, first_two, lay_out, tsne_package
 from sanne.errors import InputError, MissingExtraError
 from sanne.files.atomic import check_target, replaced_file
+from sanne.progress import steps
 from sanne.seeds import numpy_stream
 
 logger = logging.getLogger(__name__)
@@ -102,7 +103,11 @@ def map_points(vectors: Points, method: Literal["tsne", "pca"], seed: int = 0) -
 
 
 def _points(reduced: Points, method: str, seed: int) -> Points:
-    return np.asarray(first_two(reduced) if method == "pca" else lay_out(reduced, seed), np.float64)
+    if method == "pca":
+        return np.asarray(first_two(reduced), np.float64)
+    with steps(of="t-SNE", unit="%", total=100) as bar:
+        report = None if bar.disable else lambda share: bar.update(round(100 * share) - bar.n)
+        return np.asarray(lay_out(reduced, seed, report), np.float64)
 
 
 def _reordered(links: Any, order: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

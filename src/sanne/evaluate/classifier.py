@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import minimize_scalar
-from tqdm import tqdm
 
 from sanne.errors import InputError
 from sanne.evaluate.logistic import C_GRID, Floats, Members, regressions
 from sanne.evaluate.node_classification import percent
 from sanne.model.classifier import Classifier, Label, given_labels, probabilities_of, shown_labels
+from sanne.progress import steps
 from sanne.seeds import numpy_stream
 
 FEW_LABELS = 5  # a class with fewer is learnt, but hardly measured
@@ -91,7 +91,7 @@ def _cross_validate(
     paths = [regressions(rows[fold != k], members[fold != k], grid, several=several) for k in folds]
     best, best_C, waited = -1.0, grid[0], 0
     best_scores: Floats = np.empty(members.shape)
-    bar = tqdm(grid, desc="choosing C", disable=None if progress is None else not progress)
+    bar = steps(grid, of="choosing C", unit="value", shown=progress)
     for C_now, *fits in zip(bar, *paths, strict=True):
         scores = np.empty(members.shape)
         for k, (_, fitted) in enumerate(fits):

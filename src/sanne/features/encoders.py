@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from sanne.errors import InputError, first_line, import_extra
 from sanne.graph.graph import FloatArray
+from sanne.progress import steps
 from sanne.vectors.normalise import unit
 
 ELSEWHERE = "SANNE_TEXT_ENCODER"  # where an encoder is now, if its folder was moved since a fit
@@ -60,10 +60,7 @@ class TextEncoder:
         digests = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
         known = self._cached(set(digests))
         missing = {digest: text for digest, text in zip(digests, texts, strict=True) if digest not in known}
-        bar = tqdm(
-            total=len(missing), desc="encoding texts", unit="text", disable=None if len(missing) > _FEW else True
-        )
-        with bar:
+        with steps(of="encoding texts", unit="text", total=len(missing)) as bar:
             for first in range(0, len(missing), _AT_ONCE):
                 some = dict(list(missing.items())[first : first + _AT_ONCE])
                 found = dict(zip(some, self._encoded(list(some.values())), strict=True))

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
 from sanne.errors import InputError
+from sanne.progress import steps
 
 _WORD = re.compile(r"\w\w+")  # two or more letters, digits or underscores
 # Scripts that put no spaces between words: Thai, Lao, Burmese, Khmer, Japanese, Chinese
@@ -49,7 +50,7 @@ def count_words(texts: Iterable[str], max_words: int) -> tuple[list[str], Any]:
     """The most frequent words in alphabetical order, and a CSR matrix (texts, words) of how often each occurs."""
     vectorizer = CountVectorizer(analyzer=words, max_features=max_words)
     try:
-        counts = vectorizer.fit_transform(texts).astype(np.float32)
+        counts = vectorizer.fit_transform(steps(texts, of="reading texts", unit="text")).astype(np.float32)
     except ValueError:  # scikit-learn: empty vocabulary
         raise InputError("the text column holds no words at all: name another with text=, or leave it out") from None
     counts.sort_indices()

@@ -5,7 +5,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from tqdm import tqdm
 
 from sanne.device import available_cores, one_blas_thread
 from sanne.errors import InputError, SanneError
@@ -14,6 +13,7 @@ from sanne.graph.ids import shown
 from sanne.infer.read import GraphReader
 from sanne.model.artifact import Artifact
 from sanne.model.model import Reading
+from sanne.progress import steps
 from sanne.vectors.vectors import Embedding, Explanation
 
 NODES_A_PART = 16_384  # given by `embed_parts` together
@@ -74,8 +74,7 @@ def _embed_parts(
     if explain < 0:
         raise InputError(f"explain is how many contributing nodes to list: 0 or more, not {explain}")
     reader = reader or GraphReader(artifact, graph, len(chosen))
-    bar = tqdm(total=len(chosen), desc="embedding", unit="node", disable=None if progress is None else not progress)
-    with bar:
+    with steps(of="embedding", unit="node", total=len(chosen), shown=progress) as bar:
         for first in range(0, len(chosen), NODES_A_PART):
             # A part's vectors are allocated before its walks are read: small arrays that outlive a batch would
             # fragment memory, which would grow with every batch.

@@ -27,6 +27,7 @@ from sanne.model.clusters import doubt
 from sanne.model.model import Asked, Model, Pull, Reading, largest_shares
 from sanne.model.ridge import Doubles
 from sanne.model.safe_files import Shapes
+from sanne.progress import steps
 from sanne.vectors.normalise import unit
 from sanne.walks.diffusion import Diffusion, Work, columns_at_once, step_weights
 
@@ -267,9 +268,12 @@ class HiddenModel(Model):
     def spread(self, diffusion: Diffusion, features: FloatArray, at: IntArray | None = None) -> Iterator[Part]:
         """Tokens of all nodes, or of those in `at`, some columns of a view at a time, in the memory of those before."""
         work: Work = {}
-        for view, restarts in self.layout.spread().items():
-            place = self.layout.columns[view]
-            width = place.stop - place.start
+        spread = self.layout.spread()
+        widths = {view: place.stop - place.start for view, place in enumerate(self.layout.columns)}
+        total = sum(widths[view] for view, restarts in spread.items() if restarts != [self.layout.itself])
+        bar = steps(of="walking", unit="column", total=total)
+        for view, restarts in spread.items():
+            place, width = self.layout.columns[view], widths[view]
             far = [restart for restart in restarts if restart != self.layout.itself]
             if self.layout.itself in restarts:
                 rows = features[:, place] if at is None else features[at, place]
@@ -279,11 +283,13 @@ class HiddenModel(Model):
             for first in range(0, width if far else 0, at_once):
                 columns = slice(first, min(first + at_once, width))
                 part = features[:, place.start + columns.start : place.start + columns.stop]
-                spread = diffusion.spread(part, self.step_weights[:, far], at, work)
+                rows = diffusion.spread(part, self.step_weights[:, far], at, work)
+                bar.update(columns.stop - columns.start)
                 if columns.stop == width:
                     work.clear()  # while the last part is used, only that is in memory
-                yield Part(view, columns, far, spread.transpose(1, 0, 2))
-                del spread
+                yield Part(view, columns, far, rows.transpose(1, 0, 2))
+                del rows
+        bar.close()
 
     def smoothed(
         self, diffusion: Diffusion, words: FloatArray, mixture: FloatArray, at: IntArray | None = None

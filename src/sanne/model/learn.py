@@ -14,6 +14,7 @@ from sanne.graph.graph import Adjacency, FloatArray, IntArray
 from sanne.model.clusters import spherical_kmeans
 from sanne.model.hidden import CLUSTERS, HiddenModel, Part
 from sanne.model.ridge import FOLDS, Doubles, Prediction, predict
+from sanne.progress import steps
 from sanne.seeds import numpy_stream
 from sanne.vectors.normalise import unit
 from sanne.walks.diffusion import Diffusion
@@ -165,7 +166,8 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
     diffusion, config, layout = Diffusion(adjacency), model.config, model.layout
     learner = Learner(model, diffusion, features)
     with ThreadPoolExecutor(available_cores()) as pool:  # each with one thread of BLAS, so that sums keep their order
-        guesses = list(pool.map(lambda pair: learner.guess(*pair), learner.pairs))
+        found = pool.map(lambda pair: learner.guess(*pair), learner.pairs)
+        guesses = list(steps(found, of="learning", unit="half", total=len(learner.pairs)))
     mixture, helps, certain = choose_smoothing(guesses, np.array(config.restarts), layout.directional)
     own = config.own_weight + _OWN_INSTEAD * config.smoothed_weight * (1 - helps)
     linked = config.neighbour_weight * (1 - certain) if guesses else config.joint_weight  # where attributes tell little
