@@ -23,7 +23,7 @@ GRAPH = planted_graph(size=100)
 
 @pytest.mark.parametrize(
     ("objective", "stages"),
-    [("hidden", {"features", "learning"}), ("neighbours", {"features", "training", "embedding"})],
+    [("hidden", {"features", "learning", "writing"}), ("neighbours", {"features", "training", "embedding"})],
 )
 def test_every_stage_of_a_fit_has_its_seconds(objective: str, stages: set[str]) -> None:
     found = estimate_fit(GRAPH, tiny_config(objective=objective, epochs=3, steps_per_epoch=50))
@@ -47,11 +47,25 @@ def test_more_work_takes_longer_and_more_memory(monkeypatch: pytest.MonkeyPatch)
     assert large.peak_bytes > small.peak_bytes + 5 * 4 * 12 * 300_000
 
 
+def test_nodes_beyond_those_that_are_learnt_from_are_only_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(perf_counter=partial(next, itertools.count()))
+    monkeypatch.setattr(estimate_module, "time", clock)
+    monkeypatch.setattr(estimate_module, "_PROBES", (20, 40, 60))
+    before = estimate_fit(GRAPH, tiny_config()).stages
+    monkeypatch.setattr(estimate_module, "FITTED", 100)
+    assert estimate_fit(GRAPH, tiny_config()).stages.keys() - before.keys() == {"embedding"}
+
+
+def test_features_of_all_nodes_take_time_only_where_all_are_read() -> None:
+    artifact = SANNE(settings=TINY, progress=False).fit(GRAPH).artifact_
+    assert "features" in estimate_embedding(artifact, GRAPH, GRAPH.num_nodes).stages
+    assert "features" not in estimate_embedding(artifact, GRAPH, 1).stages
+
+
 def test_a_large_graph_is_tried_on_a_connected_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimate_module, "_PROBES", (20, 40, 60))
-    part, scale = estimate_module._part(GRAPH)
+    part = estimate_module._part(GRAPH, 60)
     assert part.num_nodes == 60
-    assert scale == pytest.approx(GRAPH.num_nodes / 60)
     assert part.num_edges > 60  # a random sixth of the nodes would keep a thirty-sixth of the edges
     assert np.isfinite(estimate_fit(GRAPH, tiny_config()).seconds)
 

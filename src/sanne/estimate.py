@@ -13,7 +13,6 @@ import scipy.sparse.csgraph as csgraph
 
 from sanne.config import Config
 from sanne.device import one_blas_thread, peak_memory
-from sanne.features.base import FeatureMap
 from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
 from sanne.infer.read import reads_whole
@@ -28,7 +27,7 @@ from sanne.walks.diffusion import SPREAD_BYTES, Diffusion
 _PROBES = 1000, 4000, 12_000  # nodes; the first ones are for what takes time only once, such as compiling
 _PROBE_EMBEDDED, _PROBE_ROUNDS = 256, 5  # nodes, and how often: the median counts
 _PROBE_COLUMNS = 16  # of a step
-_PROBE_WRITTEN = 20_000  # nodes
+_PROBE_MANY = 40_000  # nodes: their vectors do not fit in the processor's cache, as those of all nodes do not
 _LIBRARIES = 200 * 2**20  # bytes that numba, pyarrow and torch, if it is there, take on the way
 
 
@@ -53,11 +52,12 @@ def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
     before = peak_memory()
     kind = model_kind(config)
     with one_blas_thread():  # as a fit does
-        feature_map, stages = _probe_fit(graph, kind, config, seed)
-    model = kind.empty(config, feature_map, graph.num_nodes, seed, None)
-    if not isinstance(model, HiddenModel):
+        artifact, stages = _probe_fit(graph, kind, config, seed)
+    feature_map = artifact.feature_map
+    if not isinstance(artifact.model, HiddenModel):
         from sanne.paper.loop import bytes_of_training, probe_training
 
+        model = kind.empty(config, feature_map, graph.num_nodes, seed, None)
         features = np.random.default_rng(seed).standard_normal((graph.num_nodes, feature_map.width), np.float32)
         stages["training"] = probe_training(graph, features, model, config, seed)
         walked = graph.num_nodes
@@ -71,41 +71,46 @@ def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
     vectors = graph.num_nodes * (config.model.dim or min(DEFAULT_DIM, restarts * feature_map.width))
     tokens = 4 * fitted * (restarts * feature_map.width + 4 * DEFAULT_DIM)
     kept = 2 * graph.num_nodes * (restarts - 1) * feature_map.width <= KEPT_BYTES
+    if graph.num_nodes > fitted:  # the others are only embedded
+        seconds = _probe_embedding(artifact, graph, graph.num_nodes, passes=1 if kept else 2)
+        stages["embedding"] = seconds * (1 - fitted / graph.num_nodes)
+    stages["writing"] = _probe_writing(artifact, graph.num_nodes)
     return Estimate(stages, before + tokens + _bytes_of_embedding(graph, feature_map.width, restarts, vectors, kept))
 
 
 def estimate_embedding(artifact: Artifact, graph: Graph, count: int) -> Estimate:
     """Embed some nodes of a graph, and scale it up to `count` of them."""
     before = peak_memory()
-    part, scale = _part(graph)
-    seconds = _seconds(lambda: artifact.feature_map.transform(part)) * scale
-    stages = {"features": seconds, "embedding": _probe_embedding(artifact, graph, count)}
-    stages["writing"] = _probe_writing(artifact, count)
+    parts = [_part(graph, most) for most in _PROBES if reads_whole(count, graph)]  # else of those that are visited
+    seconds = [_seconds(partial(artifact.feature_map.transform, part)) for part in parts]
+    stages = {"features": _at(graph.num_nodes, [part.num_nodes for part in parts], seconds)} if parts else {}
+    stages |= {"embedding": _probe_embedding(artifact, graph, count), "writing": _probe_writing(artifact, count)}
     at_once = artifact.model.reads_whole and reads_whole(count, graph)
     vectors = (graph.num_nodes if at_once else min(count, ROW_GROUP)) * artifact.model.vector_dim
     held = _bytes_of_embedding(graph, artifact.feature_map.width, len(artifact.config.objective.restarts), vectors)
     return Estimate(stages, before + held + 4 * len(graph.indices))  # where the graph is mapped, what walks read of it
 
 
-def _part(graph: Graph, most: int = 0) -> tuple[Graph, float]:
-    """A connected piece of a large graph, and how many times larger the whole is."""
-    most = most or _PROBES[-1]
+def _part(graph: Graph, most: int) -> Graph:
+    """A connected piece of a large graph."""
     if graph.num_nodes <= most:
-        return graph, 1.0
+        return graph
     adjacency = graph.adjacency()
     start = int(np.argmax(np.diff(adjacency.indptr[: most + 1])))
     reached = csgraph.breadth_first_order(adjacency.to_scipy(), start, return_predecessors=False)[:most]
     others = np.setdiff1d(np.arange(most), reached)  # where the piece is small, nodes from anywhere fill up
     nodes = np.concatenate([reached, others])[:most]
-    return graph.subgraph(np.sort(nodes)), graph.num_nodes / len(nodes)
+    return graph.subgraph(np.sort(nodes))
 
 
-def _probe_fit(graph: Graph, kind: type[Model], config: Config, seed: int) -> tuple[FeatureMap, dict[str, float]]:
-    """Fit pieces of the graph: what takes longer on the largest one grows with the number of nodes."""
+def _probe_fit(graph: Graph, kind: type[Model], config: Config, seed: int) -> tuple[Artifact, dict[str, float]]:
+    """Fit pieces of the graph: what takes longer on the largest one grows with the number of nodes, and what is learnt
+    from no more of them than `FITTED`. The artifact is of the largest piece.
+    """
     sizes: list[int] = []
     seconds: dict[str, list[float]] = {"features": []}
     for most in _PROBES:
-        part, _ = _part(graph, most)
+        part = _part(graph, most)
         started = time.perf_counter()
         feature_map, rows = kind.fit_features(part, part, config, seed)
         seconds["features"].append(time.perf_counter() - started)
@@ -114,7 +119,9 @@ def _probe_fit(graph: Graph, kind: type[Model], config: Config, seed: int) -> tu
             work = partial(learn, model, part.adjacency(), rows)
             seconds.setdefault("learning", []).append(_seconds(work))
         sizes.append(part.num_nodes)
-    return feature_map, {stage: _at(graph.num_nodes, sizes, found) for stage, found in seconds.items()}
+    counts = {"features": graph.num_nodes, "learning": min(graph.num_nodes, FITTED)}
+    artifact = Artifact(config, seed, feature_map, model, part.num_nodes)
+    return artifact, {stage: _at(counts[stage], sizes, found) for stage, found in seconds.items()}
 
 
 def _at(size: int, sizes: list[int], seconds: list[float]) -> float:
@@ -125,9 +132,10 @@ def _at(size: int, sizes: list[int], seconds: list[float]) -> float:
     return seconds[-1] + slope * (size - sizes[-1])
 
 
-def _probe_embedding(artifact: Artifact, graph: Graph, count: int) -> float:
+def _probe_embedding(artifact: Artifact, graph: Graph, count: int, passes: int = 1) -> float:
+    """Embed some nodes, or a piece of the graph if all of it is read, which takes so many `passes` of walks."""
     if artifact.model.reads_whole and reads_whole(count, graph):
-        model, (part, scale) = artifact.model, _part(graph)
+        model, part = artifact.model, _part(graph, _PROBE_MANY)
         assert isinstance(model, HiddenModel)
         rows, direction = artifact.feature_map.transform(part), artifact.config.walks.direction
         near, far = (Diffusion(some.adjacency(direction)) for some in (part, graph))
@@ -136,7 +144,7 @@ def _probe_embedding(artifact: Artifact, graph: Graph, count: int) -> float:
         steps = min(whole, _seconds(lambda: [None for _ in model.spread(near, rows)]))
         # A step over all nodes waits for memory, where those of a part are in the processor's cache.
         slower = (_a_step(far) / far.num_nodes) / (_a_step(near) / near.num_nodes)
-        return scale * (whole - steps + steps * max(1.0, slower))
+        return (whole - steps + passes * steps * max(1.0, slower)) * graph.num_nodes / part.num_nodes
     nodes = np.random.default_rng(0).permutation(graph.num_nodes)[: min(_PROBE_EMBEDDED, count)]
     if len(nodes) == 0:
         return 0.0
@@ -154,7 +162,7 @@ def _a_step(diffusion: Diffusion) -> float:
 
 def _probe_writing(artifact: Artifact, count: int) -> float:
     """Tell how uncertain some vectors are, and write them to a Parquet file."""
-    some = min(count, _PROBE_WRITTEN)
+    some = min(count, _PROBE_MANY)
     vectors = np.random.default_rng(0).standard_normal((some, artifact.model.vector_dim), np.float32)
 
     def write() -> None:
