@@ -1,6 +1,10 @@
-"""Compares ways to reduce vectors to a map. Run: python docs/tools/reducers.py MODEL NODES (with the column section)"""
+"""Compares ways to reduce vectors to a map, UMAP (umap-learn) and PaCMAP (pacmap) among them where they are installed.
+
+Run: NUMBA_NUM_THREADS=1 OMP_NUM_THREADS=1 python docs/tools/reducers.py MODEL NODES (with the columns id and section)
+"""
 
 import argparse
+import importlib.util
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,17 +17,18 @@ from openTSNE import affinity, initialization
 from sklearn.neighbors import KDTree
 
 from sanne import SANNE
-from sanne.draw.reduce import PrincipalAxes, between, nearest
+from sanne.draw.reduce import PrincipalAxes, nearest
 
 JUDGED = 4000
+COMPILED = 5000  # rows, of which a map is made first: numba compiles what it runs for many
 
 
-def tsne(rows: Any, pulls: Callable[[Any], Any], early: int = 125, late: int = 250, points: int = 3) -> Any:
+def tsne(rows: Any, pulls: Callable[[Any], Any], points: int = 3) -> Any:
     start = initialization.pca(rows, random_state=0)
     settings = {"negative_gradient_method": "fft", "n_jobs": 1, "random_state": 0, "n_interpolation_points": points}
     found = openTSNE.TSNEEmbedding(start, pulls(rows), **settings)
-    found = found.optimize(early, exaggeration=12, momentum=0.8)
-    return np.asarray(found.optimize(late, momentum=0.8))
+    found = found.optimize(125, exaggeration=12, momentum=0.8)
+    return np.asarray(found.optimize(250, momentum=0.8))
 
 
 def perplexity(value: int) -> Callable[[Any], Any]:
@@ -34,20 +39,22 @@ def uniform(count: int) -> Callable[[Any], Any]:
     return lambda rows: affinity.Uniform(rows, k_neighbors=count, n_jobs=1, random_state=0)
 
 
-def sampled(rows: Any) -> Any:
-    points = tsne(rows[:20_000], perplexity(30))
-    return np.concatenate([points, between(rows[:20_000], points, rows[20_000:])])
+def umap(rows: Any) -> Any:
+    return importlib.import_module("umap").UMAP(random_state=0, n_jobs=1).fit_transform(rows)
+
+
+def pacmap(rows: Any) -> Any:
+    return importlib.import_module("pacmap").PaCMAP(random_state=0).fit_transform(rows.astype(np.float32), init="pca")
 
 
 WAYS: dict[str, Callable[[Any], Any]] = {
     "perplexity 30": lambda rows: tsne(rows, perplexity(30)),
-    "perplexity 15": lambda rows: tsne(rows, perplexity(15)),
     "15 neighbours": lambda rows: tsne(rows, uniform(15)),
     "15 neighbours, coarser grid": lambda rows: tsne(rows, uniform(15), points=2),
     "10 neighbours, coarser grid": lambda rows: tsne(rows, uniform(10), points=2),
-    "15 neighbours, coarser grid, twice the steps": lambda rows: tsne(rows, uniform(15), 250, 500, 2),
-    "perplexity 30 on a sample": sampled,
 }
+OTHERS = {"umap": umap, "pacmap": pacmap}
+WAYS |= {name: way for name, way in OTHERS.items() if importlib.util.find_spec(name)}
 
 
 def main() -> None:
@@ -72,6 +79,7 @@ def main() -> None:
 
     print(f"on the axes: {judge(nearest(rows, rows[judged], 11)[0]):.1f}%")
     for name, reduce in WAYS.items():
+        reduce(rows[:COMPILED])
         begun = time.process_time()
         points = reduce(rows)
         seconds = time.process_time() - begun

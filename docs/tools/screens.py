@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow.parquet as pq
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
+from scipy.spatial import KDTree
 
 DOCS = Path(__file__).parents[1]
 sys.path.insert(0, str(DOCS.parent / "tests"))
@@ -108,9 +109,16 @@ def take(url: str) -> None:
 
 
 def shrink(path: Path) -> None:
-    """Write a picture again with 256 colours: a third of the bytes, and the eye sees no difference."""
+    """Write a picture again with its 64 commonest colours and 192 others: a third of the bytes, and looks the same."""
     with Image.open(path) as picture:
-        fewer = picture.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        full = picture.convert("RGB")
+    common = [colour for _, colour in sorted(full.getcolors(2**24) or [], reverse=True)[:64]]
+    others = full.quantize(192, Image.Quantize.MAXCOVERAGE).getpalette() or []
+    palette = np.concatenate([np.array(common), np.reshape(others, (-1, 3))]).astype(np.uint8)
+    colours, places = np.unique(np.asarray(full).reshape(-1, 3), axis=0, return_inverse=True)
+    nearest = KDTree(palette).query(colours)[1].astype(np.uint8)
+    fewer = Image.fromarray(nearest[places].reshape(full.size[::-1]))
+    fewer.putpalette(palette.tobytes())
     fewer.save(path, optimize=True)
 
 
