@@ -95,6 +95,8 @@ class LinkMap:
 
     def transform(self, graph: Graph, nodes: IntArray | None) -> FloatArray:
         """Rows of length one, (nodes, width); zeros for a node without known neighbours."""
+        if len(graph.indices) == 0:  # as where a server reads attributes alone
+            return np.zeros((graph.num_nodes if nodes is None else len(nodes), self.width), np.float32)
         return unit(multiply(self.known.links(graph, nodes, weighted=True), self.components))
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
