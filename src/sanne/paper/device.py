@@ -38,7 +38,7 @@ def torch_threads(count: int, positions: int = 0) -> Iterator[None]:
     0: as many as pay for `positions` walk positions at a time. Inside it oneDNN may round the factors of a product to
     bfloat16. On an AMD EPYC it does not, and is more than twice as fast as MKL, which torch takes otherwise.
     """
-    before, products = torch.get_num_threads(), torch.backends.mkldnn.matmul
+    before, products = torch.get_num_threads(), torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
     precision = products.fp32_precision
     products.fp32_precision = "bf16"
     keep_freed_memory()
