@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 _LARGE = 16  # arrays of more than one in so many parts of the memory are kept in files
 _FULL = 0.7  # of the memory; from there on mapped pages are given back
-_SECONDS = 0.1  # between two looks
+_SECONDS = 0.02  # between two looks; with 0.1, an embedding went another tenth above a limit of 1 GiB
 
 
 @dataclass(frozen=True)
