@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from sanne.device import calm_threads
 from sanne.draw.colours import Colouring
 from sanne.draw.image import PICTURES, draw_picture, matplotlib_figure
 from sanne.draw.page import write_page
@@ -77,7 +78,8 @@ def plot_map(
     order = numpy_stream(seed, "plot").permutation(len(rows))  # no class lies on top of the others
     order = np.concatenate([order[~marks[order]], order[marks[order]]])
     chosen = _chosen_method(method, len(rows))
-    reduced = PrincipalAxes(rows[order[:FITTED_AT_MOST]].astype(np.float32))(rows)[order]
+    with calm_threads(rows):
+        reduced = PrincipalAxes(rows[order[:FITTED_AT_MOST]].astype(np.float32))(rows)[order]
     picked = {name: np.asarray(value, object if name == "label" else None)[order]
               for name, value in given.items() if value is not None}  # fmt: skip
     ids = (np.arange(len(rows)) if node_ids is None else np.asarray(node_ids, object))[order].tolist()

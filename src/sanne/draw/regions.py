@@ -12,6 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 from scipy.cluster.hierarchy import fcluster, linkage
 
+from sanne.device import calm_threads
 from sanne.evaluate.splits import has_label
 from sanne.features.words import count_words, words
 from sanne.model.clusters import spherical_kmeans
@@ -53,9 +54,10 @@ def find_clusters(rows: npt.NDArray[Any], seed: int) -> Clusters:
     directions = unit(np.asarray(rows, np.float32))
     count = max(1, min(_FINE, len(rows) // _FEWEST))
     sample = directions[numpy_stream(seed, "cluster").permutation(len(rows))[:_SAMPLE]]
-    centres = spherical_kmeans(sample, count, numpy_stream(seed, "cluster"))
     parts = np.array_split(directions, len(rows) // 50_000 + 1)
-    nearest = np.concatenate([(part @ centres.T).argmax(axis=1) for part in parts])
+    with calm_threads(rows):
+        centres = spherical_kmeans(sample, count, numpy_stream(seed, "cluster"))
+        nearest = np.concatenate([(part @ centres.T).argmax(axis=1) for part in parts])
     return np.unique(nearest, return_inverse=True)[1].astype(np.int64)
 
 
