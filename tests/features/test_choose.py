@@ -38,6 +38,35 @@ def test_auto_takes_text_then_features_then_structure(node_data: Any, name: str)
     assert fit_features(graph(**node_data), FeatureConfig(feature_dim=3), 0).name == name
 
 
+BAG = np.array([[1 + (i + j) % 3 if (i * j) % 3 == 1 else 0 for j in range(40)] for i in range(1, 7)], np.float32)
+WEIGHTS = np.where(BAG == 3, np.random.default_rng(2).random(BAG.shape), 0)
+
+
+@pytest.mark.parametrize(
+    ("features", "name"),
+    [
+        (BAG, "tfidf"),
+        (np.sign(BAG), "tfidf"),
+        (BAG / np.maximum(BAG.sum(axis=1, keepdims=True), 1), "tfidf"),
+        (WEIGHTS, "tfidf"),
+        (np.zeros((6, 40)), "tfidf"),
+        (BAG[:, :20], "numeric"),
+        (BAG - 0.1, "numeric"),
+        (BAG + 1, "numeric"),
+        (np.random.default_rng(3).uniform(-1.5, 1, (6, 40)).clip(0), "numeric"),
+    ],
+    ids=["counts", "signs", "shares", "weights", "nothing", "narrow", "negative", "dense", "activations"],
+)
+def test_a_dense_matrix_of_words_is_known_by_its_zeros(features: Any, name: str) -> None:
+    assert choose_features(graph(features=features.astype(np.float32)), FeatureConfig()).name == name
+
+
+def test_a_dense_matrix_of_words_is_read_like_a_sparse_one() -> None:
+    dense, sparse = graph(features=BAG), graph(features=sp.csr_matrix(BAG))
+    read = [fit_features(given, FeatureConfig(feature_dim=3), 0).transform(given) for given in (dense, sparse)]
+    np.testing.assert_array_equal(*read)
+
+
 @pytest.mark.parametrize("wanted", ["tfidf", "doc2vec", "numeric"])
 @pytest.mark.parametrize("node_data", [{}, {"features": np.empty((6, 0), np.float32)}])
 def test_features_that_the_graph_cannot_give_are_refused(wanted: Any, node_data: Any) -> None:

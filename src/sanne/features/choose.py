@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
 import sanne.features.doc2vec
@@ -12,6 +13,10 @@ from sanne.config import FeatureConfig
 from sanne.errors import InputError
 from sanne.features.base import FeatureMap, feature_kind
 from sanne.graph.graph import FloatArray, Graph
+
+_LOOKED_AT = 4096  # rows of a dense matrix
+_FEWEST_WORDS = 32  # columns
+_MOSTLY_ZEROS, _NEARLY_ALL_ZEROS = 0.5, 0.2  # shares of numbers that are not, at most
 
 
 def choose_features(graph: Graph, config: FeatureConfig) -> type[FeatureMap]:
@@ -28,8 +33,24 @@ def _suitable(graph: Graph) -> str:
         return "tfidf"
     if graph.features is None or graph.features.shape[1] == 0:
         return "structure"
-    bag_of_words = sp.issparse(graph.features) and (graph.features.nnz == 0 or graph.features.data.min() >= 0)
-    return "tfidf" if bag_of_words else "numeric"
+    return "tfidf" if _holds_words(graph.features) else "numeric"
+
+
+def _holds_words(features: Any) -> bool:
+    """Whether a matrix looks like words of documents, counted or weighted; they often come as a dense matrix.
+
+    A sparse one does if nothing is negative. A dense one, by some of its rows, must also be wide and mostly zeros, and
+    hold counts, which may be divided by something in each row, unless nearly all is zeros.
+    """
+    if sp.issparse(features):
+        return features.nnz == 0 or bool(features.data.min() >= 0)
+    rows = np.asarray(features[:: max(1, len(features) // _LOOKED_AT)], np.float64)
+    present = rows > 0
+    if features.shape[1] < _FEWEST_WORDS or present.mean() > _MOSTLY_ZEROS or features.min() < 0:
+        return False
+    counts = rows / np.where(present, rows, np.inf).min(axis=1, keepdims=True)
+    whole = any(np.abs(numbers - np.rint(numbers)).max() < 1e-3 for numbers in (rows, counts))
+    return whole or bool(present.mean() <= _NEARLY_ALL_ZEROS)
 
 
 def fit_features(graph: Graph, config: FeatureConfig, seed: int) -> FeatureMap:
