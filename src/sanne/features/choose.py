@@ -14,7 +14,7 @@ from sanne.errors import InputError
 from sanne.features.base import FeatureMap, feature_kind
 from sanne.graph.graph import FloatArray, Graph
 
-_LOOKED_AT = 4096  # rows of a dense matrix
+_LOOKED_AT = 512  # rows of a dense matrix
 _FEWEST_WORDS = 32  # columns
 _MOSTLY_ZEROS, _NEARLY_ALL_ZEROS = 0.5, 0.2  # shares of numbers that are not, at most
 
@@ -44,7 +44,7 @@ def _holds_words(features: Any) -> bool:
     """
     if sp.issparse(features):
         return features.nnz == 0 or bool(features.data.min() >= 0)
-    rows = np.asarray(features[:: max(1, len(features) // _LOOKED_AT)], np.float64)
+    rows = np.asarray(features[:: max(1, len(features) // _LOOKED_AT)], np.float32)
     present = rows > 0
     if features.shape[1] < _FEWEST_WORDS or present.mean() > _MOSTLY_ZEROS or features.min() < 0:
         return False
