@@ -12,6 +12,8 @@ from sanne.cli import options
 from sanne.errors import InputError
 from sanne.interrupts import raise_if_interrupted
 
+_SOON_READ = 100_000  # nodes of a graph that is read only to say whether one of them has links
+
 if TYPE_CHECKING:
     from sanne.infer.explain import MadeOf
     from sanne.vectors.vectors import Embedding
@@ -143,8 +145,9 @@ def similar(
     elif graph is not None or node_table is not None:
         fitted.embed(now := origin.load(), [node_id])
     found = fitted.similar(node_id, k)
-    with suppress(InputError):  # the graph may have moved, or lack a node that only --vectors knows
-        has_links = not options.note_alone(now or origin.load(), [node_id])
+    if now is not None or fitted.artifact_.num_nodes <= _SOON_READ:
+        with suppress(InputError):  # the graph may have moved, or lack a node that only --vectors knows
+            has_links = not options.note_alone(now or origin.load(), [node_id])
     own = float(fitted.artifact_.model.uncertainty(fitted.vector(node_id)[None])[0])
     unsure = fitted.uncertainty_[fitted_rows(fitted, [other for other, _ in found])].tolist()
     rows = [(other, round(score, 4), round(doubt, 4)) for (other, score), doubt in zip(found, unsure, strict=True)]
