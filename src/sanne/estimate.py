@@ -24,7 +24,7 @@ from sanne.vectors.formats import write_vectors
 from sanne.vectors.parquet import ROW_GROUP
 from sanne.walks.diffusion import SPREAD_BYTES, Diffusion
 
-_PROBES = 1000, 4000, 12_000  # nodes; the first ones are for what takes time only once, such as compiling
+_PROBES = 1000, 4000, 12_000  # nodes; the first ones tell what takes time only once
 _PROBE_EMBEDDED, _PROBE_ROUNDS = 256, 5  # nodes, and how often: the median counts
 _PROBE_COLUMNS = 16  # of a step
 _PROBE_MANY = 40_000  # nodes: their vectors do not fit in the processor's cache, as those of all nodes do not
@@ -126,10 +126,11 @@ def _probe_fit(graph: Graph, kind: type[Model], config: Config, seed: int) -> tu
 
 def _at(size: int, sizes: list[int], seconds: list[float]) -> float:
     """Seconds at a size, on the line through the two largest that were tried."""
+    once = max(0.0, seconds[0] - seconds[1])  # loading compiled code
     if sizes[-2] == sizes[-1]:
-        return min(seconds)
+        return once + min(seconds)
     slope = max(0.0, (seconds[-1] - seconds[-2]) / (sizes[-1] - sizes[-2]))
-    return seconds[-1] + slope * (size - sizes[-1])
+    return once + seconds[-1] + slope * (size - sizes[-1])
 
 
 def _probe_embedding(artifact: Artifact, graph: Graph, count: int, passes: int = 1) -> float:
@@ -139,12 +140,12 @@ def _probe_embedding(artifact: Artifact, graph: Graph, count: int, passes: int =
         assert isinstance(model, HiddenModel)
         rows, direction = artifact.feature_map.transform(part), artifact.config.walks.direction
         near, far = (Diffusion(some.adjacency(direction)) for some in (part, graph))
-        _a_step(near)  # compiles
-        whole = _seconds(lambda: model.read_whole(near, rows))
+        first, whole = (_seconds(lambda: model.read_whole(near, rows)) for _ in range(2))
         steps = min(whole, _seconds(lambda: [None for _ in model.spread(near, rows)]))
         # A step over all nodes waits for memory, where those of a part are in the processor's cache.
         slower = (_a_step(far) / far.num_nodes) / (_a_step(near) / near.num_nodes)
-        return (whole - steps + passes * steps * max(1.0, slower)) * graph.num_nodes / part.num_nodes
+        once = max(0.0, first - whole)  # loading compiled code
+        return once + (whole - steps + passes * steps * max(1.0, slower)) * graph.num_nodes / part.num_nodes
     nodes = np.random.default_rng(0).permutation(graph.num_nodes)[: min(_PROBE_EMBEDDED, count)]
     if len(nodes) == 0:
         return 0.0
