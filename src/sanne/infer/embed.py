@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sanne.device import available_cores, one_blas_thread
+from sanne.device import available_cores, calm_threads, one_blas_thread
 from sanne.errors import InputError, SanneError
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.ids import shown
@@ -99,11 +99,14 @@ def _readings(reader: GraphReader, nodes: IntArray, explain: int) -> Iterator[tu
 
     at_once = reader.nodes_at_once(explain)
     batches = [slice(first, first + at_once) for first in range(0, len(nodes), at_once)]
-    if len(batches) < 2 or not reader.artifact.model.reads_whole:
+    if not reader.artifact.model.reads_whole:
         yield from ((rows, read(rows)) for rows in batches)
-        return
-    with one_blas_thread(), ThreadPoolExecutor(available_cores()) as pool:
-        yield from zip(batches, pool.map(read, batches), strict=True)
+    elif len(batches) < 2:
+        with calm_threads(nodes):
+            yield from ((rows, read(rows)) for rows in batches)
+    else:
+        with one_blas_thread(), ThreadPoolExecutor(available_cores()) as pool:
+            yield from zip(batches, pool.map(read, batches), strict=True)
 
 
 def check_finite(graph: Graph, nodes: IntArray, vectors: FloatArray) -> None:

@@ -28,7 +28,7 @@ Spare = dict[tuple[Any, ...], list["Walked"]]
 
 SPREAD_BYTES = 3 * 2**29  # of one view at all restarts, some columns of it at a time
 TOLERANCE = 1e-4  # walks of a few nodes are not followed to where less than this share of them goes
-_LARGE = 10_000  # nodes
+_LARGE = 2000  # nodes
 BLOCK = 8  # columns of shares that are added together
 EDGE = 0.3  # nor through a node from where each link would take less than this share of that
 STAY = 0.2  # the share of walks not followed from a node that is seen there later too; more than that come by again
