@@ -87,6 +87,7 @@ def _draw_panel(axes: Any, symbol: str, setting: str, points: _Points) -> None:
                 mark = {"marker": "D", "s": 16, "facecolor": PAPER, "edgecolor": INK, "lw": 0.9, "zorder": 3}
                 axes.scatter(at, printed[dataset][0], **mark)
     axes.set_xticks(range(len(values)), [f"{symbol} = {value}" for value in values])
+    axes.set_xlim(-0.5, len(values) - 0.5)
     axes.yaxis.set_major_locator(_every_five())
     axes.tick_params(labelsize=9, colors=INK, length=0)
     axes.spines[["top", "right"]].set_visible(False)
