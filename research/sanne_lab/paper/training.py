@@ -209,6 +209,8 @@ def _new_optimisers(model: WalkModel, candidate: Candidate) -> list[torch.optim.
 class _WholeTableAdam(torch.optim.Adam):
     """Adam as printed: every row of the table moves in every step, by its moments if it has no gradient."""
 
+    _gradient: Tensor | None = None  # zeros between steps
+
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
         (table,) = self.param_groups[0]["params"]
         rows, values = table.grad._indices()[0], table.grad._values()
@@ -217,5 +219,3 @@ class _WholeTableAdam(torch.optim.Adam):
         table.grad = self._gradient.index_add_(0, rows, values)
         super().step()
         self._gradient.index_fill_(0, rows, 0.0)
-
-    _gradient: Tensor | None = None

@@ -1,6 +1,5 @@
 """`sanne plot`, a map of the vectors, and `sanne demo`, the whole story on Cora."""
 
-import functools
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -37,8 +36,19 @@ def plot(
     check_picture(out)
     fitted = SANNE.load(model)
     origin = ModelSource.of_model(fitted.artifact_, graph, node_table)
-    named = functools.partial(draw_model, labels=labels, label=label, id=id)
-    count = named(fitted, origin, out, new=new, color=color, regions=regions, method=method, seed=seed)
+    count = draw_model(
+        fitted,
+        origin,
+        out,
+        labels=labels,
+        label=label,
+        id=id,
+        new=new,
+        color=color,
+        regions=regions,
+        method=method,
+        seed=seed,
+    )
     options.show({"map": str(out), "nodes": count}, as_json, f"wrote {out}")
 
 

@@ -12,12 +12,11 @@ from sanne.cli import options
 from sanne.errors import InputError
 from sanne.interrupts import raise_if_interrupted
 
-_SOON_READ = 100_000  # nodes of a graph that is read only to say whether one of them has links
-
 if TYPE_CHECKING:
     from sanne.infer.explain import MadeOf
     from sanne.vectors.vectors import Embedding
 
+_SOON_READ = 100_000  # nodes of a graph that is read only to say whether one of them has links
 _PARTS = {
     "own": "its own words",
     "around": "words of nodes around it",

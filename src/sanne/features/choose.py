@@ -44,9 +44,11 @@ def _holds_words(features: Any) -> bool:
     """
     if sp.issparse(features):
         return features.nnz == 0 or bool(features.data.min() >= 0)
+    if features.shape[1] < _FEWEST_WORDS:
+        return False
     rows = np.asarray(features[:: max(1, len(features) // _LOOKED_AT)], np.float32)
     present = rows > 0
-    if features.shape[1] < _FEWEST_WORDS or present.mean() > _MOSTLY_ZEROS or features.min() < 0:
+    if present.mean() > _MOSTLY_ZEROS or features.min() < 0:
         return False
     counts = rows / np.where(present, rows, np.inf).min(axis=1, keepdims=True)
     whole = any(np.abs(numbers - np.rint(numbers)).max() < 1e-3 for numbers in (rows, counts))
