@@ -94,16 +94,19 @@ class Unstated:
     initialisation: Literal["default", "xavier"] = "default"
     standardised: bool = False  # features, before squash
     negatives: Literal["log-uniform", "uniform"] = "log-uniform"
-    # Doc2Vec trained here: read by the product's map ("own", or "own-130" for 130 epochs), or as they came out of
-    # training ("joint-140"). Or the vectors that the authors published.
+    # Doc2Vec trained here: read by the product's map ("own", or "own-130" for 130 epochs), as they came out of training
+    # ("joint-140"), or that with every word as often as its text has it ("counts-20"). Or the vectors that the authors
+    # published.
     features: str = "own"
     # Vectors that the classifier sees: as they are, or all of length one. Rows of the table grow in training while the
     # encoder's outputs, by which newcomers are read, stay below 1.
     lengths: Literal["any", "one"] = "any"
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"own(-[1-9]\d*)?|joint-[1-9]\d*|authors", self.features):
-            raise InputError(f"features {self.features!r}: choose own, own-EPOCHS, joint-EPOCHS or authors")
+        if not re.fullmatch(r"own(-[1-9]\d*)?|(joint|counts)-[1-9]\d*|authors", self.features):
+            raise InputError(
+                f"features {self.features!r}: choose own, own-EPOCHS, joint-EPOCHS, counts-EPOCHS or authors"
+            )
         if self.position_scale <= 0 or self.table_rate <= 0:
             raise InputError("position_scale and table_rate must be positive")
 
@@ -209,8 +212,7 @@ def check_paper_config(config: Config, cell: Cell) -> None:
 def candidates(cell: Cell, variants: Sequence[Unstated]) -> list[Candidate]:
     """All points of the cell's grid, for each way to fill in what is unstated, the starting point first.
 
-    `table_rate` of a variant is for the largest rate of the encoder. A table that is faster than the encoder is as fast
-    with any other.
+    `table_rate` of a variant is for the largest rate of the encoder: the table is as fast beside a slower one.
     """
     walks = NUM_WALKS if cell.setting == "transductive" else (INDUCTIVE_WALKS[cell.dataset],)
     points = itertools.product(variants, LEARNING_RATES, FF_DIMS, NUM_LAYERS, NUM_HEADS, walks)
@@ -222,8 +224,6 @@ def candidates(cell: Cell, variants: Sequence[Unstated]) -> list[Candidate]:
 
 
 def _with_table_rate(variant: Unstated, rate: float) -> Unstated:
-    if variant.table_rate == 1:
-        return variant
     return dataclasses.replace(variant, table_rate=round(variant.table_rate * max(LEARNING_RATES) / rate, 6))
 
 
@@ -233,19 +233,14 @@ def nearest_first(points: Sequence[Candidate], centre: Candidate) -> list[Candid
 
 
 def distance(one: Candidate, other: Candidate) -> int:
-    """How many axes differ; all that is unstated counts as one, and by the table's own rate.
-
-    A table below the largest rate counts twice more: it takes hours, and after two epochs knows nothing (20.1 on Cora's
-    validation).
-    """
+    """How many axes differ; all that is unstated counts as one, and by the table's own rate."""
     return sum(mine != theirs for mine, theirs in zip(_axes(one), _axes(other), strict=True))
 
 
 def _axes(point: Candidate) -> tuple[Any, ...]:
     grid = (point.learning_rate, point.ff_dim, point.num_layers, point.num_heads, point.num_walks)
     table = round(point.learning_rate * point.unstated.table_rate, 9)
-    slow = table < max(LEARNING_RATES)
-    return *grid, dataclasses.replace(point.unstated, table_rate=table), slow, slow
+    return *grid, dataclasses.replace(point.unstated, table_rate=table)
 
 
 def _start(cell: Cell, variant: Unstated) -> Candidate:

@@ -100,7 +100,9 @@ def doc2vec_vectors(dataset: str, source: str, seed: int, cache: Path) -> FloatA
 
     def make() -> FloatArray:
         graph = data_of(dataset)[0]
-        return jointly_trained(graph, epochs, seed) if kind == "joint" else mapped(graph, graph, epochs, seed)
+        if kind == "own":
+            return mapped(graph, graph, epochs, seed)
+        return jointly_trained(graph, epochs, seed, repeat=kind == "counts")
 
     return kept(cache / f"{dataset}-{kind}-{epochs}-{seed}.npy", make)
 
@@ -125,14 +127,29 @@ def _kind_and_epochs(dataset: str, source: str) -> tuple[str, int]:
     return kind, int(number or DOC2VEC_EPOCHS[dataset])
 
 
-def jointly_trained(graph: Graph, epochs: int, seed: int) -> FloatArray:
-    """Document vectors as gensim trained them together with the words', which is what the paper's are."""
+def counts_of(weights: Any) -> IntArray:
+    """How often each word stands in its text, from TF-IDF weights: a word that stands there once has the least TF."""
+    documents = np.bincount(weights.indices, minlength=weights.shape[1])
+    shares = weights.data / np.log(weights.shape[0] / documents)[weights.indices]
+    least = [part.min(initial=np.inf) for part in np.split(shares, weights.indptr[1:-1])]
+    once = np.repeat(least, np.diff(weights.indptr))
+    return np.maximum(1, np.rint(shares / once)).astype(np.int64)
+
+
+def jointly_trained(graph: Graph, epochs: int, seed: int, *, repeat: bool = False) -> FloatArray:
+    """Document vectors as gensim trained them together with the words', which is what the paper's are.
+
+    Texts are known as sets of words, so that each stands there once; by their TF-IDF weights words can be repeated.
+    """
     from gensim.models.doc2vec import Doc2Vec, TaggedDocument
 
     words = word_counts(graph, None, None)
+    counts = counts_of(words) if repeat else np.ones(words.nnz, np.int64)
     documents = [
-        TaggedDocument([str(word) for word in np.sort(part)], [number])
-        for number, part in enumerate(np.split(words.indices, words.indptr[1:-1]))
+        TaggedDocument([str(word) for word in np.sort(np.repeat(part, count))], [number])
+        for number, (part, count) in enumerate(
+            zip(*(np.split(array, words.indptr[1:-1]) for array in (words.indices, counts)), strict=True)
+        )
     ]
     model = Doc2Vec(
         documents,

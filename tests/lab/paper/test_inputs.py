@@ -4,11 +4,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from sanne.graph.graph import Graph
 from sanne.graph.split import hide_nodes
 from sanne_lab.paper import inputs
-from sanne_lab.paper.inputs import jointly_trained, kept
+from sanne_lab.paper.inputs import counts_of, jointly_trained, kept
 
 
 def test_an_array_is_made_once(tmp_path: Path) -> None:
@@ -61,3 +62,10 @@ def test_documents_with_the_same_words_are_closer_than_others_and_order_is_that_
     alike = centred @ centred.T
     assert alike[:6, :6].mean() > 0 > alike[:6, 6:].mean()
     assert np.array_equal(vectors, jointly_trained(graph, 400, seed=0))
+
+
+def test_tf_idf_weights_tell_how_often_a_word_stands_in_a_text() -> None:
+    counts = sp.csr_matrix(np.array([[1, 3, 0, 2], [0, 1, 1, 0], [5, 0, 1, 0], [0, 0, 0, 0], [0, 2, 0, 1]]))
+    shares = sp.diags(1 / np.maximum(np.asarray(counts.sum(axis=1)).ravel(), 1)) @ counts
+    weights = (shares @ sp.diags(np.log(5 / np.array([2, 3, 2, 2])))).tocsr()
+    assert counts_of(weights).tolist() == counts.data.tolist()
