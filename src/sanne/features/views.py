@@ -21,12 +21,13 @@ from sanne.features.links import LinkMap
 from sanne.features.svd import components, gram, leading_axes, narrow
 from sanne.features.walk_profile import WalkProfile
 from sanne.graph.graph import FloatArray, Graph, IntArray
-from sanne.graph.sparse import multiply
+from sanne.graph.sparse import multiply, row_blocks
 from sanne.seeds import derived_seed, mixed, numpy_stream
 from sanne.vectors.normalise import unit
 
 _SIGNS = 4  # columns that a word is hashed to
 _WIDEST = 512  # halves of more numbers are columns of their own
+_DIRECTION = 32  # of so many numbers or more only the direction counts, as of words
 FEWEST_COLUMNS = 8  # with fewer, no half can tell anything about the other
 
 
@@ -84,8 +85,9 @@ class Views(FeatureMap):
         self.links = links
         self.fine = fine
         self._splits = splits
-        self.reads, self.directional, self.costly = base.reads, base.directional, base.costly
-        self.linear = not base.directional and type(base).reduced is FeatureMap.reduced and base.width <= _WIDEST
+        self.reads, self.numbers, self.costly = base.reads, not base.directional, base.costly
+        self.directional = base.directional or base.width >= _DIRECTION
+        self.linear = self.numbers and type(base).reduced is FeatureMap.reduced and base.width <= _WIDEST
         self.widths = [base.width]
         if not self.linear:
             self.widths += [split.basis.shape[1] for split in splits for _ in (0, 1)]
@@ -139,7 +141,8 @@ class Views(FeatureMap):
     def _rows(self, columns: Any, graph: Graph, nodes: IntArray | None) -> FloatArray:
         words = self.base.reduced(columns)
         if len(self.widths) == 1:
-            return np.ascontiguousarray(words, np.float32)
+            rows = np.ascontiguousarray(words, np.float32)
+            return _unit_in_place(rows) if self.directional else rows
         rows = np.empty((columns.shape[0], self.width), np.float32)
         ends = np.cumsum([0, *self.widths])
         rows[:, : ends[1]] = words
@@ -150,7 +153,7 @@ class Views(FeatureMap):
             rows[:, ends[halves] : ends[halves + 1]] = self.fine.of(columns)
         if self.directional:
             for first, last in itertools.pairwise(ends[: halves + 1]):
-                rows[:, first:last] = unit(rows[:, first:last])
+                _unit_in_place(rows[:, first:last])
         if self.links is not None:
             rows[:, ends[-2] :] = self.links.transform(graph, nodes)
         return rows
@@ -220,6 +223,12 @@ def _split(columns: Any, products: Any, width: int, stream: np.random.Generator)
             found = leading_axes(products[np.ix_(chosen, chosen)], width)
         basis[chosen, : found.shape[1]] = found
     return Split(sides.astype(np.float32), basis)
+
+
+def _unit_in_place(rows: FloatArray) -> FloatArray:
+    for block in row_blocks(len(rows)):
+        rows[block] = unit(rows[block])
+    return rows
 
 
 def _unit_rows(matrix: Any) -> Any:

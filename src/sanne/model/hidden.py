@@ -60,14 +60,14 @@ class Layout:
     """Where each token of a node is: its words, smoothed words, halves and links at restarts, neighbours, degrees.
 
     Halves of plain numbers are sums of the node's columns: there the columns at all restarts are the tokens, and own
-    and smoothed ones, and halves, are what `learn` makes of them.
+    ones and halves are what `learn` makes of them; so are smoothed ones, unless they are of length one.
     """
 
     def __init__(self, config: Config, views: Views) -> None:
         restarts = config.objective.restarts
         ends = np.cumsum([0, *views.widths]).tolist()
         self.columns = [slice(first, last) for first, last in itertools.pairwise(ends)]  # of each view
-        self.directional, self.linear = views.directional, views.linear
+        self.directional, self.linear, self.numbers = views.directional, views.linear, views.numbers
         self.itself = restarts.index(1.0)
         first = len(views.widths) if self.linear else 1  # halves that are no columns have numbers beyond the others
         self.halves = range(first, first + 2 * views.num_splits)
@@ -81,7 +81,7 @@ class Layout:
         far = [view for view, at in self.restarts.items() if view < len(views.widths) and at != [self.itself]]
         self.far = self.columns[max(far, default=0)].stop  # the first columns, which are seen from elsewhere
         words = views.widths[0]
-        self.width = 0 if self.linear else 2 * words
+        self.width = words * (self.directional if self.linear else 2)
         self.seen: list[Token] = []
         kinds = {0: every} if self.linear else {}
         for view, at in (kinds | self.restarts).items():
@@ -89,8 +89,8 @@ class Layout:
                 place = slice(self.width, self.width + views.widths[view])
                 self.seen.append(Token(view, restart, place))
                 self.width = place.stop
-        self.own = self.place(0, self.itself) if self.linear else slice(0, words)
-        self.smoothed = None if self.linear else slice(words, 2 * words)
+        self.own = self.place(0, self.itself) if self.linear else slice(words, 2 * words)
+        self.smoothed = slice(0, words) if self.directional or not self.linear else None
         self.neighbours = slice(self.width, self.width + words)
         self.degrees = slice(self.neighbours.stop, self.neighbours.stop + len(restarts))
         self.width = self.degrees.stop
@@ -196,6 +196,8 @@ class HiddenModel(Model):
         vectors = room_for((len(features), self.vector_dim))  # which take memory as they are filled in
         waiting: dict[int, list[Part]] = {}  # parts with all columns of some nodes
         themselves: list[Part] = []
+        mixes = layout.linear and layout.smoothed is not None
+        mixed: FloatArray | None = None  # smoothed columns, as far as parts with all nodes make them
 
         def add_part(part: Part) -> None:
             places = [layout.place(part.view, restart) for restart in part.restarts]
@@ -210,22 +212,35 @@ class HiddenModel(Model):
                 themselves.append(part)  # features, which stay
             else:
                 add_part(part)
+                if mixes and part.view == 0:
+                    mixed = room_for(words.shape) if mixed is None else mixed
+                    mixed[:, part.columns] = self._mixed(part)
             del part  # or it would stay in memory while the next one is computed
 
         def add(block: slice) -> None:
             own = [part._replace(rows=part.rows[block], nodes=block) for part in themselves]
+            rows = np.zeros_like(words[block]) if mixed is None else mixed[block].copy()
             for part in waiting.pop(block.start, []) + own:
                 add_part(part)
+                if mixes and part.view == 0:
+                    rows[:, part.columns] += self._mixed(part)
+            if mixes:
+                _add_product(vectors[block], unit(rows), matrix[layout.smoothed])
             neighbours = self.neighbours(after[block], words[block], diffusion.degrees[block])
             vectors[block] += self.offset
             _add_product(vectors[block], neighbours, matrix[layout.neighbours])
             _add_product(vectors[block], degrees[block], matrix[layout.degrees])
 
         each_block(add, len(vectors))
-        if layout.smoothed is not None:
+        if not layout.linear:
             _add_products(vectors, words, matrix[layout.own])
             _add_products(vectors, self.smoothed(diffusion, words, self.mixture), matrix[layout.smoothed])
         return vectors
+
+    def _mixed(self, part: Part) -> FloatArray:
+        """Some of the nodes' columns at the mixture of restarts."""
+        mixed: FloatArray = np.einsum("nrc,r->nc", part.rows, np.float32(part.scale) * self.mixture[part.restarts])
+        return mixed
 
     def pull(self, asked: Asked) -> Pull:
         background, layout, matrix = self.background, self.layout, self.matrix
@@ -324,9 +339,10 @@ class HiddenModel(Model):
         layout, each = self.layout, np.eye(len(seen), dtype=np.float32)
         words = seen[:, :, layout.columns[0]]
         yield layout.neighbours, self.neighbours(words[-1], words[layout.itself], degrees), each[-1]
+        if not layout.linear:
+            yield layout.own, words[layout.itself], each[layout.itself]
         if layout.smoothed is not None:
             mixture = np.append(self.mixture, np.float32(0))
-            yield layout.own, words[layout.itself], each[layout.itself]
             mixed = np.tensordot(mixture, words, 1)
             yield layout.smoothed, unit(mixed) if layout.directional else mixed, mixture
         for token in layout.seen:

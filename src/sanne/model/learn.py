@@ -24,9 +24,10 @@ FITTED = 100_000  # nodes that regressions and axes are fitted on, at most
 _COARSE = 16  # leading columns of a hidden half, by which tokens and restarts are judged
 _FAR = 0.1  # smoothed words mix restarts up to this one,
 _SHARP = 16.0  # by the R2 that each adds to that of a node's own words, to this power
-# Shares of the own words' R2, from the first of which on they count, from the second fully. Linked nodes may have like
-# words and be of different kinds, so that little is not enough; columns of numbers tell much of each other anyway.
-_WORDS_NEED, _NUMBERS_NEED = (-0.04, 0.06), (-0.01, 0.01)
+# They count by how alike a node and its neighbours are (mean cosine), from the first figure on, from the second fully;
+# or by what they add to the R2 of own words, in shares of that, where it is much. Little is not enough: linked nodes of
+# different kinds may have a few words in common.
+_ALIKE, _ADDED = (0.05, 0.15), (0.06, 0.2)
 _FAINT = 0.05  # and less where the best R2 is below this
 _OWN_INSTEAD = 0.5  # where smoothing does not help, own words count so much of what smoothed ones do not
 _TRUST_IN_NUMBERS = 0.5  # of predictions: columns of numbers tell much of each other, and little that is new
@@ -146,13 +147,16 @@ class Learner:
 
     def smoothed(self, diffusion: Diffusion, features: FloatArray, mixture: FloatArray, weight: float) -> Block:
         """The words at a mixture of restarts."""
-        if self.layout.smoothed is not None:
-            words = features[:, self.layout.columns[0]]
-            values = self.model.smoothed(diffusion, words, mixture, self.chosen)
-            return Block(weight, np.array(values), [(self.layout.smoothed, 1.0)])
+        layout = self.layout
+        if not layout.linear:
+            assert layout.smoothed is not None
+            values = self.model.smoothed(diffusion, features[:, layout.columns[0]], mixture, self.chosen)
+            return Block(weight, np.array(values), [(layout.smoothed, 1.0)])
         shares = [(restart, share) for restart, share in enumerate(mixture) if share > 0]
         values = np.sum([share * self.smoothable[restart] for restart, share in shares], axis=0)
-        return Block(weight, values, [(self.layout.place(0, restart), share) for restart, share in shares])
+        if layout.smoothed is not None:
+            return Block(weight, unit(values), [(layout.smoothed, 1.0)])
+        return Block(weight, values, [(layout.place(0, restart), share) for restart, share in shares])
 
     def neighbours(self, diffusion: Diffusion, after: FloatArray, weight: float) -> Block:
         """The neighbours' words, by where all walks are after their first step."""
@@ -168,18 +172,20 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
     with ThreadPoolExecutor(available_cores()) as pool:  # each with one thread of BLAS, so that sums keep their order
         found = pool.map(lambda pair: learner.guess(*pair), learner.pairs)
         guesses = list(steps(found, of="learning", unit="half", total=len(learner.pairs)))
-    mixture, helps, certain = choose_smoothing(guesses, np.array(config.restarts), layout.directional)
+    after = diffusion.after_step(features[:, layout.columns[0]])
+    neighbours = learner.neighbours(diffusion, after, config.neighbour_weight)
+    alike = likeness(learner.words, neighbours.values)
+    mixture, helps, certain = choose_smoothing(guesses, np.array(config.restarts), alike, layout.numbers)
     own = config.own_weight + _OWN_INSTEAD * config.smoothed_weight * (1 - helps)
     linked = config.neighbour_weight * (1 - certain) if guesses else config.joint_weight  # where attributes tell little
-    trust = 1.0 if layout.directional else _TRUST_IN_NUMBERS
+    trust = _TRUST_IN_NUMBERS if layout.numbers else 1.0
     all_degrees = model.degrees(diffusion)
     degrees = all_degrees if learner.chosen is None else all_degrees[learner.chosen]
-    after = diffusion.after_step(features[:, layout.columns[0]])
     narrow = 1 / np.maximum(degrees.std(axis=0), 1e-6)
     blocks = {
         "own": [Block(own if guesses else 1.0, learner.words.copy(), [(layout.own, 1.0)])],
         "smoothed": [learner.smoothed(diffusion, features, mixture, config.smoothed_weight * helps * certain)],
-        "neighbours": [learner.neighbours(diffusion, after, config.neighbour_weight)],
+        "neighbours": [neighbours],
         "degrees": [Block(config.degree_weight, degrees * narrow, [(layout.degrees, np.diag(narrow))])],
         "fine": [block._replace(fine=True) for view in layout.fine for block in learner.seen(view, config.fine_weight)],
         "links": [block for view in layout.links if linked > 0 for block in learner.seen(view, linked)],
@@ -203,29 +209,47 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
     curve = np.mean([guess.scores for guess in guesses], axis=0).round(4).tolist() if guesses else []
     return {
         "hidden_r2": curve,
+        "likeness": round(alike, 3),
         "mixture": mixture.astype(float).round(3).tolist(),
         "weights": weights,
         "strengths": [float(f"{guess.strength:.2g}") for guess in guesses],
     }
 
 
-def choose_smoothing(guesses: list[Prediction], restarts: Any, words: bool) -> tuple[FloatArray, float, float]:
+def likeness(words: FloatArray, neighbours: FloatArray) -> float:
+    """How alike nodes and their neighbours are: the mean cosine, both centred; 0 where nobody has neighbours."""
+    linked = neighbours.any(axis=1)
+    if not linked.any():
+        return 0.0
+    own, others = (unit(rows[linked] - rows[linked].mean(axis=0)) for rows in (words, neighbours))
+    return float(np.einsum("ij,ij->i", own, others).mean(dtype=np.float64))
+
+
+def choose_smoothing(
+    guesses: list[Prediction], restarts: Any, alike: float, numbers: bool
+) -> tuple[FloatArray, float, float]:
     """How much of each restart the smoothed words hold, (restarts,), whether they help, and how sure that is.
 
-    By what each restart adds to a node's own words when these predict hidden ones. Without a hidden half nothing
-    tells: all the far ones alike. `words`: not columns of numbers.
+    The far restarts, by what each adds to a node's own words when these predict hidden ones. Of `numbers`, which tell
+    much of each other anyway, the nearest of these. Without a hidden half nothing tells: all alike.
     """
     far = restarts <= max(_FAR, float(restarts.min()))
+    helps = _ramp(alike, *_ALIKE)
     if not guesses:
-        return (far / far.sum()).astype(np.float32), 1.0, 1.0
+        return (far / far.sum()).astype(np.float32), helps, 1.0
     curve = np.maximum(np.mean([guess.scores for guess in guesses], axis=0)[: len(restarts)], 1e-6)
     gains = np.mean([guess.gains for guess in guesses], axis=0)[: len(restarts)]
     positive = np.maximum(gains, 1e-6)
     shares = np.where(far, (positive / positive[far].max()) ** _SHARP, 0)
+    if numbers:
+        shares = (restarts == restarts[far].max()).astype(float)
     added = gains[far].max() / curve[restarts == 1.0].max()
-    least, enough = _WORDS_NEED if words else _NUMBERS_NEED
-    helps = float(np.clip((added - least) / (enough - least), 0, 1))
+    helps = max(helps, _ramp(added, *_ADDED))
     return (shares / shares.sum()).astype(np.float32), helps, min(1.0, float(curve.max()) / _FAINT)
+
+
+def _ramp(value: float, first: float, full: float) -> float:
+    return float(np.clip((value - first) / (full - first), 0, 1))
 
 
 def _turn(model: HiddenModel, blocks: list[Block], num_nodes: int) -> FloatArray:
@@ -242,7 +266,7 @@ def _turn(model: HiddenModel, blocks: list[Block], num_nodes: int) -> FloatArray
     sample = rows[numpy_stream(model.seed, "axes").permutation(len(rows))[:_AXES]]
     ends = np.cumsum([len(mean) for mean in means]).tolist()
     fine = [slice(end - len(mean), end) for end, mean, block in zip(ends, means, blocks, strict=True) if block.fine]
-    power = _SHARPEN * min(1.0, _SHARPENED / num_nodes) if model.layout.directional else 0.0
+    power = 0.0 if model.layout.numbers else _SHARPEN * min(1.0, _SHARPENED / num_nodes)
     axes = _axes((sample.T @ sample).astype(np.float64), fine, power, model.wanted_dim, len(sample) - 1)
     model.vector_dim = axes.shape[1]
     matrix = np.zeros((model.layout.width, model.vector_dim), np.float32)
