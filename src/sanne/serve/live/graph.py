@@ -79,17 +79,15 @@ class LiveGraph:
 
         Weights of repeated links add up. If both ends of an undirected edge list it, it has the larger weight.
         """
-        result: dict[tuple[int, int], float] = {}
+        given: dict[tuple[int, int], float] = {}
         for source, target, weight in links:
             if source != target:
-                pair = (source, target)
-                result[pair] = result.get(pair, 0.0) + weight if self.weighted else max(result.get(pair, 0.0), weight)
-        if self.directed:
-            return result
+                before = given.get((source, target), 0.0)
+                given[source, target] = before + weight if self.weighted else max(before, weight)
         edges: dict[tuple[int, int], float] = {}
-        for (source, target), weight in result.items():
-            pair = (target, source) if (target, source) in edges else (source, target)
-            edges[pair] = max(edges.get(pair, 0.0), weight)
+        for (source, target), weight in given.items():
+            pair = (target, source) if not self.directed and (target, source) in edges else (source, target)
+            edges[pair] = float(np.float32(max(edges.get(pair, 0.0), weight)))  # in the precision of rows
         return edges
 
     def resize(self, num_slots: int) -> None:
