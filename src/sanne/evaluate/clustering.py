@@ -1,6 +1,5 @@
 """Community extraction from vectors: k-means, judged by labels (NMI, ARI) and by the graph (modularity)."""
 
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,19 +15,6 @@ from sanne.seeds import derived_seed
 from sanne.vectors.normalise import unit
 
 
-@dataclass(frozen=True)
-class CommunityScores:
-    """NMI and ARI where labels were given, modularity where a graph was; 1 is perfect in all three."""
-
-    num_communities: int
-    nmi: float | None = None
-    ari: float | None = None
-    modularity: float | None = None
-
-    def to_dict(self) -> dict[str, float | None]:
-        return asdict(self)
-
-
 def score_communities(
     vectors: npt.ArrayLike,
     labels: npt.ArrayLike | None = None,
@@ -37,14 +23,14 @@ def score_communities(
     num_communities: int | None = None,
     num_starts: int = 10,
     seed: int = 0,
-) -> CommunityScores:
-    """Cluster vectors by direction and compare the clusters with labels, with the graph, or both.
+) -> dict[str, float | None]:
+    """Cluster vectors by direction and compare the clusters with labels (NMI, ARI) and the graph (modularity).
 
     labels: (n,); nodes labelled -1 or "" are clustered but not compared.
     adjacency: (n, n) scipy matrix, as `graph.adjacency().to_scipy()` gives it.
     num_communities: by default, as many as there are labels.
 
-    >>> score_communities(model.embedding_, graph.labels, adjacency=graph.adjacency().to_scipy()).nmi
+    >>> score_communities(model.embedding_, graph.labels, adjacency=graph.adjacency().to_scipy())["nmi"]
     """
     rows = np.asarray(vectors, np.float64)
     if rows.ndim != 2 or not np.isfinite(rows).all():
@@ -60,12 +46,14 @@ def score_communities(
     if not 1 <= num_communities <= len(rows):
         raise InputError(f"num_communities is {num_communities}: with {len(rows)} nodes, choose 1 to {len(rows)}")
     found = find_communities(rows, num_communities, num_starts=num_starts, seed=seed)
-    fit = None if adjacency is None else modularity(adjacency, found)
-    if names is None:
-        return CommunityScores(num_communities, modularity=fit)
-    truth, same = names[known].astype(str), found[known]
-    nmi, ari = normalized_mutual_info_score(truth, same), adjusted_rand_score(truth, same)
-    return CommunityScores(num_communities, float(nmi), float(ari), fit)
+    scores = dict.fromkeys(("nmi", "ari", "modularity"))
+    if names is not None:
+        truth, same = names[known].astype(str), found[known]
+        scores["nmi"] = float(normalized_mutual_info_score(truth, same))
+        scores["ari"] = float(adjusted_rand_score(truth, same))
+    if adjacency is not None:
+        scores["modularity"] = modularity(adjacency, found)
+    return {"num_communities": num_communities, **scores}
 
 
 def find_communities(

@@ -22,22 +22,13 @@ class SplitScore:
     C: float
 
 
-def score_split(
-    vectors: npt.ArrayLike, labels: npt.ArrayLike, train: npt.ArrayLike, val: npt.ArrayLike, test: npt.ArrayLike
-) -> SplitScore:
-    """Fit on the train nodes, choose C by accuracy on the val nodes (the smaller of equals), score the test nodes.
-
-    `vectors` is (n, dim), `labels` is (n,), the rest are node indices.
-
-    >>> score_split(model.embedding_, graph.labels, train, val, test).test
-    """
-    return classify_split(vectors, labels, train, val, test)[0]
-
-
 def classify_split(
     vectors: npt.ArrayLike, labels: npt.ArrayLike, train: npt.ArrayLike, val: npt.ArrayLike, test: npt.ArrayLike
 ) -> tuple[SplitScore, npt.NDArray[Any]]:
-    """Like `score_split`, with the labels that the test nodes got."""
+    """Fit on the train nodes, choose C by accuracy on the val nodes (the smaller of equals), score the test nodes.
+
+    `vectors` is (n, dim), `labels` is (n,), the rest are node indices. With the labels that the test nodes got.
+    """
     rows, names = np.asarray(vectors), np.asarray(labels)
     if rows.ndim != 2 or names.shape != (len(rows),) or not np.isfinite(rows).all():
         raise InputError(f"finite vectors with one label each are needed, not shapes {rows.shape} and {names.shape}")
