@@ -27,17 +27,16 @@ class Nodes:
 
     def contents(self, points: npt.NDArray[Any]) -> tuple[list[Colouring], list[Region]]:
         """A colouring for every column that holds one value a node, and for communities; the named regions."""
-        if len(points) < _FEWEST:
-            return sorted(self._given, key=lambda one: one.kind) or [plain(len(points))], []
-        levels = find_levels(self._clusters, points)
-        names = region_names(
-            levels, texts=self.texts, labels=self.columns.get("label"), ids=self.ids, rows=self.reduced
-        )
-        regions = find_regions(points, levels, names)
-        colourings, broad = self._given, names[0][0]
-        if len(broad) > 1:
-            members = np.array([broad.get(cluster, "") for cluster in levels[:, 0].tolist()], object)
-            colourings = [*self._given, colour_by(COMMUNITY, members, self.reduced)]
+        colourings, regions = self._given, []
+        if len(points) >= _FEWEST:
+            levels = find_levels(self._clusters, points)
+            names = region_names(
+                levels, texts=self.texts, labels=self.columns.get("label"), ids=self.ids, rows=self.reduced
+            )
+            regions, broad = find_regions(points, levels, names), names[0][0]
+            if len(broad) > 1:
+                members = np.array([broad.get(cluster, "") for cluster in levels[:, 0].tolist()], object)
+                colourings = [*colourings, colour_by(COMMUNITY, members, self.reduced)]
         classes_first = sorted(colourings, key=lambda one: one.kind)
         return classes_first or [plain(len(points))], regions
 
