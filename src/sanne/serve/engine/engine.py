@@ -40,6 +40,7 @@ class Answer:
     uncertainty: float  # how undecided the vector is, from 0 to below 1; NaN if the model cannot tell
     explanation: Found | None = None  # (node, share of the vector), largest first
     similar: Found | None = None  # (node, cosine), nearest first
+    linked: bool = True  # whether it has links
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,12 +302,14 @@ class Engine:
         near = self._nearest(reading.vectors, max(similar)) if max(similar) > 0 else [[]] * len(wanted)
         rows = zip(reading.vectors, reading.uncertainty.tolist(), reading.contributions, near, strict=True)
         for i, group in groups:
-            answers, own = [], islice(rows, len(group.nodes))
+            answers: list[Answer] = []
+            linked, own = {end for pair in group.links for end in pair}, islice(rows, len(group.nodes))
             for node, (vector, uncertainty, (nodes, shares), found) in zip(group.nodes, own, strict=True):
                 drawn_on = zip(nodes.tolist(), shares.tolist(), strict=True)
                 explanation = self._named(drawn_on, group) if len(nodes) else None
                 nearest = found[: similar[i]] if similar[i] > 0 else None
-                answers.append(Answer(self._state.ids.external_id(node.id), vector, uncertainty, explanation, nearest))
+                name, is_linked = self._state.ids.external_id(node.id), group.first + len(answers) in linked
+                answers.append(Answer(name, vector, uncertainty, explanation, nearest, is_linked))
             too_large = [place for place, answer in enumerate(answers) if not np.isfinite(answer.vector).all()]
             results[i] = FieldError(f"nodes[{too_large[0]}].features", _TOO_LARGE) if too_large else answers
         return results

@@ -187,7 +187,9 @@ class Explorer:
 
     def _places(self, vectors: list[Any], uncertainties: list[float] | None = None) -> list[dict[str, Any]]:
         """Points and colours of new nodes; their labels are unknown."""
-        rows = np.array(vectors, np.float32).reshape(-1, self.engine.dim)
+        if not vectors:
+            return []
+        rows = np.array(vectors, np.float32)
         points, nearest = self.map.place(rows)
         colours = np.full((len(rows), len(self.map.layout.colourings)), NO_COLOUR)
         for column, colouring in enumerate(self.map.layout.colourings):

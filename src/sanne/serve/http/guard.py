@@ -8,7 +8,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sanne.graph.ids import control_character
-from sanne.serve.http.errors import Refusal, body_too_large, busy
+from sanne.serve.http.errors import Refusal, busy
 from sanne.serve.limits import ServeLimits
 
 _METHODS_WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
@@ -85,9 +85,11 @@ class Guard:
         if (refusal := self._full()) is not None:  # before the body is read: a cheap answer
             raise refusal
         declared = Headers(scope=scope).get("content-length", "")
-        body, limit, more = bytearray(), self._config.max_body_bytes, True
+        limit, more = self._config.max_body_bytes, True
+        too_large = f"the body is larger than {limit:,} bytes: send fewer nodes at a time"
         if declared.isdecimal() and int(declared) > limit:
-            raise body_too_large(limit)
+            raise Refusal(413, "body_too_large", too_large)
+        body = bytearray()
         try:
             async with asyncio.timeout(self._config.receive_seconds):
                 while more:
@@ -99,9 +101,9 @@ class Guard:
                     self.held += len(part)
                     more = message.get("more_body", False)
                     if len(body) > limit:
-                        raise body_too_large(limit)
+                        raise Refusal(413, "body_too_large", too_large)
                     if more and self.held > self._config.max_open_bytes:
-                        raise busy(1)
+                        raise busy()
         except TimeoutError:
             raise Refusal(
                 408, "body_too_slow", f"send a body within {self._config.receive_seconds:g} seconds"

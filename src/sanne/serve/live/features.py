@@ -17,7 +17,6 @@ from sanne.walks.diffusion import Surroundings, add_rows
 from sanne.walks.sample import read_only
 
 _KEPT_BYTES = 2 * 2**30  # the base nodes' feature vectors are kept in memory up to this size
-_ROWS_AT_ONCE = 4096
 
 NodeId = str | int
 
@@ -54,6 +53,7 @@ class LiveFeatures:
 
     def __init__(self, feature_map: FeatureMap, graph: Graph) -> None:
         self.reads = reads_of(feature_map, graph)
+        self.link_columns = feature_map.link_columns  # which numbers of a vector depend on the node's links
         self._map = feature_map
         self._graph = graph
         on_disk = feature_map.rows_stay_on_disk(graph)
@@ -64,22 +64,15 @@ class LiveFeatures:
         self._slots = Growing(np.full(graph.num_nodes, -1, np.int32))
         self._own = Growing(np.empty((0, feature_map.width), np.float32))
 
-    @property
-    def link_columns(self) -> slice:
-        """Which numbers of a vector depend on the node's links."""
-        return self._map.link_columns
-
     def read(self, nodes: Sequence[NewNode]) -> FloatArray:
         """The vectors of nodes from their text or features, (count, width); NaN where the feature map refuses one.
 
         What depends on links is zero.
         """
         vectors = np.zeros((len(nodes), self._map.width), np.float32)
-        attribute = self.reads.attribute
-        described = [i for i, node in enumerate(nodes) if getattr(node, attribute, None) is not None]
-        for first in range(0, len(described) if attribute != "links" else 0, _ROWS_AT_ONCE):
-            rows = described[first : first + _ROWS_AT_ONCE]
-            vectors[rows] = self._read([nodes[i] for i in rows])
+        described = [i for i, node in enumerate(nodes) if node.text is not None or node.features is not None]
+        if described:
+            vectors[described] = self._read([nodes[i] for i in described])
         return vectors
 
     def _read(self, nodes: Sequence[NewNode]) -> FloatArray:
