@@ -1,5 +1,6 @@
 """Labels of nodes from a model's vectors: a scikit-learn classifier that takes node ids, and tables of predictions."""
 
+import copy
 import dataclasses
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -58,12 +59,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows, labels = self._fitted_vectors(ids), np.asarray(y)
         if labels.ndim not in (1, 2) or len(labels) != len(rows):
             raise InputError(f"{len(rows)} node ids but labels of shape {labels.shape}: give one label per node")
-        if labels.ndim == 2:
+        several = labels.ndim == 2
+        if several:
             members, classes = labels.astype(bool), list(range(labels.shape[1]))
         else:
-            found, codes = np.unique(labels, return_inverse=True)
-            members, classes = codes[:, None] == np.arange(len(found)), found.tolist()
-        several = labels.ndim == 2
+            found = np.unique(labels)
+            members, classes = labels[:, None] == found, found.tolist()
         if self.C is not None and not (isinstance(self.C, int | float) and 0 < self.C < np.inf):
             raise InputError(f"C must be a positive number, or None for the best by cross-validation, not {self.C!r}")
         return self._use(learn_classifier(rows, members, classes, several=several, C=self.C, seed=self.random_state))
@@ -141,8 +142,7 @@ def saved_classifier(model: SANNE) -> Classifier:
 
 def save_classifier(model: SANNE, classifier: Classifier, folder: str | Path) -> None:
     """Write a model with a classifier as a model folder."""
-    kept = SANNE()
-    kept.__dict__.update(model.__dict__)
+    kept = copy.copy(model)
     kept.artifact_ = dataclasses.replace(model.artifact_, classifier=classifier)
     kept.save(folder)
 

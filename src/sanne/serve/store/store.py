@@ -286,8 +286,7 @@ def base_vectors(model_folder: str | Path, artifact: Artifact, graph: Graph) -> 
         with contextlib.suppress(InputError, OSError):
             kept = read_vectors(Path(model_folder) / VECTORS)
             if np.array_equal(kept.node_ids, np.asarray(graph.node_ids)):
-                unknown = np.full(graph.num_nodes, np.nan, np.float32)
-                return kept.vectors, unknown if kept.uncertainty is None else kept.uncertainty
+                return kept.vectors, kept.uncertainty
     logger.info("this is not the graph that the model was fitted on: embedding its %s nodes", f"{graph.num_nodes:,}")
     found = embed(artifact, graph)
     return found.vectors, found.uncertainty
