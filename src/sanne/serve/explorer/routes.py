@@ -122,7 +122,7 @@ class Explorer:
             "version": layout.version,
             "kind": layout.kind,
             "progress": self.map.progress,
-            "drawn": len(layout.rows),
+            "drawn": len(self.map.rows),
             "total": self.map.total,
             "colourings": [colouring.described() for colouring in self.map.layout.colourings],
             "no_colour": NO_COLOUR,
@@ -136,7 +136,7 @@ class Explorer:
 
     def ids(self) -> Response:
         """The ids of the points, in the same order."""
-        ids = np.asarray(self._graph.node_ids[self.map.layout.rows]).tolist()
+        ids = np.asarray(self._graph.node_ids[self.map.rows]).tolist()
         return json_response(to_json(ids), _NOT_CACHED)
 
     def points(self, version: str = "") -> Response:

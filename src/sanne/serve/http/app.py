@@ -208,11 +208,7 @@ class Api:
 
 
 def make_app(
-    engine: Engine,
-    config: ServeLimits | None = None,
-    *,
-    token: str | None = None,
-    hosts: Sequence[str] | None = None,
+    engine: Engine, config: ServeLimits | None = None, *, token: str | None = None, hosts: Sequence[str] | None = None
 ) -> FastAPI:
     """The application; the engine is closed with it.
 
@@ -247,14 +243,7 @@ def make_app(
     add_routes(app, api.routes)
     add_page(app, "/docs", REFERENCE, "/docs")
     add_error_handlers(app)
-    app.add_middleware(
-        Guard,
-        config=config,
-        full=api.writer.refusal,
-        token=token,
-        free=api.free_paths,
-        hosts=hosts,
-    )
+    app.add_middleware(Guard, config=config, full=api.writer.refusal, token=token, free=api.free_paths, hosts=hosts)
     app.add_middleware(Measure, metrics=api.metrics)
     return app
 

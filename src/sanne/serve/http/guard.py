@@ -15,10 +15,6 @@ _METHODS_WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
 _REFUSAL_SECONDS = 0.1  # before a client hears that the server is busy, so that one that retries at once does no harm
 
 
-class Disconnected(Exception):
-    """The client disconnected before its request was complete."""
-
-
 class Guard:
     """ASGI middleware: checks head, host, path, origin and token, then reads the whole body, within limits."""
 
@@ -51,16 +47,14 @@ class Guard:
             return
         try:
             self._check(scope)
-            if scope["method"] in _METHODS_WITH_BODY:
-                receive = await self._whole(scope, receive)
-        except Disconnected:
-            return
+            whole = await self._whole(scope, receive) if scope["method"] in _METHODS_WITH_BODY else receive
         except Refusal as refusal:
             if refusal.status == 429:
                 await asyncio.sleep(_REFUSAL_SECONDS)
             await refusal.response()(scope, receive, send)
             return
-        await self.app(scope, receive, send)
+        if whole is not None:
+            await self.app(scope, whole, send)
 
     def _check(self, scope: Scope) -> None:
         """Everything that the head says."""
@@ -80,8 +74,8 @@ class Guard:
         if self._token is not None and scope["path"] not in self._free and not hmac.compare_digest(given, self._token):
             raise Refusal(401, "unauthorized", "send the header Authorization: Bearer TOKEN with this server's token")
 
-    async def _whole(self, scope: Scope, receive: Receive) -> Receive:
-        """Read the body; the application then receives it at once."""
+    async def _whole(self, scope: Scope, receive: Receive) -> Receive | None:
+        """Read the body; the application then receives it at once. None if the client left before it was complete."""
         if (refusal := self._full()) is not None:  # before the body is read: a cheap answer
             raise refusal
         declared = Headers(scope=scope).get("content-length", "")
@@ -95,7 +89,7 @@ class Guard:
                 while more:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise Disconnected
+                        return None
                     part = message.get("body", b"")
                     body += part
                     self.held += len(part)
