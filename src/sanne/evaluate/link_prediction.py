@@ -6,7 +6,6 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from sanne.errors import InputError
 from sanne.vectors.normalise import unit
 
 Floats = npt.NDArray[np.float64]
@@ -22,8 +21,6 @@ def score_links(
     >>> score_links(vectors, held_out, non_edges)["auc"]
     """
     rows = np.asarray(vectors, np.float64)
-    if rows.ndim != 2 or not np.isfinite(rows).all():
-        raise InputError(f"links are scored from finite vectors, (nodes, dim), not {rows.shape}")
     edges, others = (pair_products(unit(rows), pairs) for pairs in (positives, negatives))
     return rank_links(edges, others, hits_at)
 

@@ -50,8 +50,6 @@ def seeded_splits(
     classes, sizes = np.unique(labels[labels >= 0], return_counts=True)
     if len(classes) < 2:
         raise InputError(f"{len(classes)} classes among the labels: a split needs two or more")
-    if sizes.min() < 2:
-        raise InputError(f"class {classes[sizes.argmin()]} has a single node: every class needs two or more")
     takes = [max(1, round(per_class * size)) if per_class < 1 else min(int(per_class), size // 2) for size in sizes]
     left = int(sizes.sum()) - sum(takes)
     if left < validation + test:

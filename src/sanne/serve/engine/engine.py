@@ -20,7 +20,7 @@ from sanne.serve.engine.checks import check_attributes, check_links, check_reque
 from sanne.serve.engine.ids import NodeIds, stream_key
 from sanne.serve.engine.reader import ReadRequest, read_nodes
 from sanne.serve.engine.state import Group, LiveState, TextChanges
-from sanne.serve.live.features import LiveFeatures, NewNode, NodeId, reads_of
+from sanne.serve.live.features import LiveFeatures, NewNode, NodeId
 from sanne.serve.live.graph import LiveGraph
 from sanne.serve.store.store import FolderStore, OpenStore, Store, base_vectors, graph_digest, model_digest
 
@@ -96,7 +96,7 @@ class Engine:
     ) -> Self:
         """Load the model, unless it was read before (`artifact`), and open its store or create one."""
         artifact = artifact or Artifact.read(model_folder)
-        reads_of(artifact.feature_map, graph)  # an error if the graph lacks what the model reads
+        artifact.feature_map.transform(graph, np.arange(1))  # an error if the graph lacks what the model reads
         store = open_store(
             store_folder,
             model=model_digest(artifact),
@@ -249,7 +249,8 @@ class Engine:
         with self._lock:
             number = self._number(id)
             vector, _ = self._state.vectors.get(number)
-            return self._nearest(vector[None], k, leave_out=number)[0]
+            own, near = self._state.ids.name(number), self._nearest(vector[None], k + 1)[0]
+            return [(name, cosine) for name, cosine in near if name != own][:k]
 
     def similar_to_vector(self, vector: FloatArray, k: int) -> Found:
         """The `k` nodes nearest to a vector, as (id, cosine)."""
@@ -314,10 +315,10 @@ class Engine:
             results[i] = FieldError(f"nodes[{too_large[0]}].features", _TOO_LARGE) if too_large else answers
         return results
 
-    def _nearest(self, queries: FloatArray, k: int, leave_out: int = -1) -> list[Found]:
+    def _nearest(self, queries: FloatArray, k: int) -> list[Found]:
         """The `k` nodes nearest to each query, (queries, dim), as (id, cosine)."""
         with self._lock:
-            found = self._state.vectors.search(queries, k, self._state.graph.alive, leave_out)
+            found = self._state.vectors.search(queries, k, self._state.graph.alive)
             return [self._named(row) for row in found]
 
     def _named(self, numbers: Iterable[tuple[int, float]], group: Group | None = None) -> Found:

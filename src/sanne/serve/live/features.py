@@ -52,7 +52,7 @@ class LiveFeatures:
     """
 
     def __init__(self, feature_map: FeatureMap, graph: Graph) -> None:
-        self.reads = reads_of(feature_map, graph)
+        self.reads = _reads(feature_map, graph)
         self.link_columns = feature_map.link_columns  # which numbers of a vector depend on the node's links
         self._map = feature_map
         self._graph = graph
@@ -152,16 +152,11 @@ class LiveFeatures:
         return np.ascontiguousarray(self._map.transform(self._graph, visited)), where.reshape(nodes.shape)
 
 
-def reads_of(feature_map: FeatureMap, graph: Graph) -> Reads:
-    """What a model reads of a node; an error if the graph has no such thing."""
-    if feature_map.reads == "nothing":
-        return Reads("links")
-    if feature_map.reads == "text":
-        if graph.texts is None:
-            raise InputError("the model reads node text, but this graph has none: name its column with --text")
-        return Reads("text")
-    if graph.features is None:
-        raise InputError("the model reads node features, but this graph has none: pass its node table")
+def _reads(feature_map: FeatureMap, graph: Graph) -> Reads:
+    """What a model reads of a node."""
+    if feature_map.reads in ("nothing", "text"):
+        return Reads("text" if feature_map.reads == "text" else "links")
+    assert graph.features is not None
     counts = feature_map.reads == "counts"
     return Reads("features", int(graph.features.shape[1]), counts, feature_map.base_name == "doc2vec")
 
