@@ -13,6 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from sanne.errors import InputError, UnknownNodeError
 from sanne.estimator import SANNE
@@ -77,19 +78,21 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
         """Calibrated probabilities (count, classes), with columns as in `classes_`."""
-        classifier = self._learnt()
-        return classifier.probabilities(self._vectors(ids))
+        check_is_fitted(self)
+        return self.classifier_.probabilities(self._vectors(ids))
 
     def predict(self, ids: Iterable[Any]) -> npt.NDArray[Any]:
         """The likeliest label of every node; with several labels a node, a matrix of 0 and 1."""
-        likely, threshold = self.predict_proba(ids), self._learnt().threshold
+        likely = self.predict_proba(ids)
+        threshold = self.classifier_.threshold
         if threshold is None:
             return np.asarray(self.classes_[likely.argmax(axis=1)])
         return given_labels(likely, threshold).astype(np.int64)
 
     def save(self, folder: str | Path) -> None:
         """Write the model folder with the classifier in it; `sanne predict`, `sanne serve` and `load` use it."""
-        save_classifier(self._model(), self._learnt(), folder)
+        check_is_fitted(self)
+        save_classifier(self._model(), self.classifier_, folder)
 
     @classmethod
     def load(cls, folder: str | Path, *, graph: Any = None) -> Self:
@@ -106,19 +109,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return type(self)(**self.get_params())
 
     def _model(self) -> SANNE:
-        model = self.model if isinstance(self.model, SANNE) else None
-        if isinstance(self.model, str | Path):
-            model = SANNE.load(self.model)
+        model = SANNE.load(self.model) if isinstance(self.model, str | Path) else self.model
         if model is None or not hasattr(model, "artifact_"):
             raise NotFittedError(
                 "NodeClassifier needs a fitted model: NodeClassifier(SANNE().fit(graph)), or its folder"
             )
         return model
-
-    def _learnt(self) -> Classifier:
-        if not hasattr(self, "classifier_"):
-            raise NotFittedError("this NodeClassifier is not fitted yet: call fit(ids, labels) first")
-        return self.classifier_
 
     def _vectors(self, ids: Iterable[Any]) -> FloatArray:
         if self.graph is None:
@@ -206,8 +202,7 @@ def predict_nodes(
             yield from zip(part.node_ids.tolist(), found, part.uncertainty.tolist(), strict=True)
         return
     rows = np.arange(len(model.node_ids_)) if ids is None else fitted_rows(model, ids)
-    for first in range(0, len(rows), _ROWS_AT_ONCE):
-        some = rows[first : first + _ROWS_AT_ONCE]
+    for some in np.array_split(rows, len(rows) // _ROWS_AT_ONCE + 1):
         found = classifier.predict(model.embedding_[some])
         yield from zip(model.node_ids_[some].tolist(), found, model.uncertainty_[some].tolist(), strict=True)
 
