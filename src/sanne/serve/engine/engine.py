@@ -1,6 +1,5 @@
 """The engine behind the server: model, live graph and store joined. No HTTP here."""
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -63,7 +62,7 @@ Value = TypeVar("Value")
 
 
 class Engine:
-    """Embeds, keeps and finds nodes. One thread computes or changes at a time; reads may come from any thread.
+    """Embeds, keeps and finds nodes. Only one thread may embed, change or refresh nodes; look-ups may come from any.
 
     `UnknownNodeError`: no such node (404). `NodeExistsError`: the id is taken (409). `FieldError`: something in the
     request is wrong, its `field` says where (422). `StoreError`: the store cannot be used.
@@ -75,7 +74,6 @@ class Engine:
         self._state = state
         self._store = store
         self._model = artifact.model
-        self._working = threading.RLock()  # held while something is computed or changed
         self._lock = state.lock  # held only while the state is changed or looked at
         self.dim = state.vectors.dim
         self.reads = state.features.reads.attribute  # what the model reads of a node besides its links
@@ -126,17 +124,16 @@ class Engine:
         of an invalid request is its error. With `keep` the nodes are added: they are durable when this returns, all
         requests in one commit.
         """
-        with self._working:
-            checked = check_requests(requests, self._state, distinct=keep)
-            results = self._answer(checked, explain, similar)
-            if keep:
-                with self._transaction(), self._lock:
-                    for group, answers in zip(checked, results, strict=True):
-                        if isinstance(group, Group) and isinstance(answers, list):
-                            vectors = np.array([answer.vector for answer in answers])
-                            uncertainty = np.array([answer.uncertainty for answer in answers], np.float32)
-                            self._state.add(group, vectors, uncertainty)
-            return results
+        checked = check_requests(requests, self._state, distinct=keep)
+        results = self._answer(checked, explain, similar)
+        if keep:
+            with self._transaction(), self._lock:
+                for group, answers in zip(checked, results, strict=True):
+                    if isinstance(group, Group) and isinstance(answers, list):
+                        vectors = np.array([answer.vector for answer in answers])
+                        uncertainty = np.array([answer.uncertainty for answer in answers], np.float32)
+                        self._state.add(group, vectors, uncertainty)
+        return results
 
     add = partialmethod(embed, keep=True)
 
@@ -199,15 +196,14 @@ class Engine:
 
         Stale are the nodes whose own edges changed, which come first, and their neighbours (see `LiveState`).
         """
-        with self._working:
-            waiting = self._state.stale[:limit]
-            for first in range(0, len(waiting), _REFRESHED_AT_ONCE):
-                nodes = waiting[first : first + _REFRESHED_AT_ONCE]
-                reading = read_nodes(self._model, self._state, [self._read_request(node) for node in nodes])
-                with self._transaction(), self._lock:
-                    for node, vector, uncertainty in zip(nodes, reading.vectors, reading.uncertainty, strict=True):
-                        self._state.set_vector(node, vector, float(uncertainty))
-            return len(waiting)
+        waiting = self._state.stale[:limit]
+        for first in range(0, len(waiting), _REFRESHED_AT_ONCE):
+            nodes = waiting[first : first + _REFRESHED_AT_ONCE]
+            reading = read_nodes(self._model, self._state, [self._read_request(node) for node in nodes])
+            with self._transaction(), self._lock:
+                for node, vector, uncertainty in zip(nodes, reading.vectors, reading.uncertainty.tolist(), strict=True):
+                    self._state.set_vector(node, vector, uncertainty)
+        return len(waiting)
 
     def node(self, id: NodeId) -> NodeInfo:
         """What is known about a node."""
@@ -246,11 +242,9 @@ class Engine:
 
     def similar_to(self, id: NodeId, k: int) -> Found:
         """The `k` nodes nearest to a node, without itself, as (id, cosine)."""
-        with self._lock:
-            number = self._number(id)
-            vector, _ = self._state.vectors.get(number)
-            own, near = self._state.ids.name(number), self._nearest(vector[None], k + 1)[0]
-            return [(name, cosine) for name, cosine in near if name != own][:k]
+        own = self.node(id)
+        near = self.similar_to_vector(own.vector, k + 1)
+        return [(name, cosine) for name, cosine in near if name != own.id][:k]
 
     def similar_to_vector(self, vector: FloatArray, k: int) -> Found:
         """The `k` nodes nearest to a vector, as (id, cosine)."""
@@ -283,8 +277,7 @@ class Engine:
 
     def close(self) -> None:
         """Close the store."""
-        with self._working:
-            self._store.close()
+        self._store.close()
 
     def _answer(
         self, checked: Sequence[Group | SanneError], explain: Sequence[int], similar: Sequence[int]
@@ -337,7 +330,7 @@ class Engine:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """Write what is changed inside in one commit; undo it if anything fails."""
-        with self._working, self._state.all_or_nothing():
+        with self._state.all_or_nothing():
             yield
             if self._state.changes:
                 self._store.write(self._state.changes)
