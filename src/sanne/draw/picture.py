@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sanne.draw.colours import Colouring, colour_by, plain
+from sanne.draw.colours import NO_COLOUR, Colouring, colour_by, plain
 from sanne.draw.regions import Region, find_clusters, find_levels, find_regions, region_names
 
 COMMUNITY = "community"  # the colouring by broad region
@@ -48,7 +48,7 @@ class Nodes:
     def _given(self) -> list[Colouring]:
         single = {name: values for name, values in self.columns.items() if np.ndim(values) == 1}
         found = [colour_by(name, values, self.reduced, scale=name != "label") for name, values in single.items()]
-        return [one for one in found if one.classes or one.kind == "number"]
+        return [one for one in found if (one.codes != NO_COLOUR).any()]
 
 
 @dataclass(frozen=True, eq=False)
