@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from planted import assert_same_graph
 from sanne.errors import InputError, MissingExtraError
-from sanne.graph.folder.build import DatabaseIds, build_graph, parse_size
+from sanne.graph.folder.build import build_graph, parse_size
+from sanne.graph.folder.numbering import DatabaseIds
 from sanne.graph.folder.store import open_graph
 from sanne.graph.load import load_graph
 
@@ -34,8 +35,7 @@ def small_blocks(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("sanne.graph.folder.build._ROWS_AT_ONCE", 3)
     patch.setattr("sanne.graph.folder.arcs._BYTES_PER_ARC", 2**29)
     patch.setattr("sanne.graph.folder.arcs._ARCS_AT_ONCE", 4)
-    patch.setattr("sanne.graph.ids.IDS_AT_ONCE", 2)
-    patch.setattr("sanne.graph.folder.build.IDS_AT_ONCE", 2)
+    patch.setattr("sanne.graph.folder.numbering._IDS_AT_ONCE", 2)
     patch.setattr("sanne.graph.folder.build._ROWS_AT_ONCE", 2)
 
 

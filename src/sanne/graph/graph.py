@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from sanne.errors import InputError, UnknownNodeError
-from sanne.graph.ids import did_you_mean, plain_ids, refuse_control_character
+from sanne.graph.ids import did_you_mean, plain_ids, refuse_control_character, shown
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
@@ -152,9 +152,11 @@ class Graph:
                 raise InputError(f"{len(value)} weights for {len(source)} edges")
             bad = np.flatnonzero(~usable_weights(value))
             if len(bad):
+                first = bad[0]
                 raise InputError(
-                    f"edge {bad[0] + 1}: weight {value[bad[0]]} is not a positive number "
-                    f"(from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}); remove it, correct it or scale all weights"
+                    f"the edge from {shown(ids, source[first])} to {shown(ids, target[first])} has the weight "
+                    f"{value[first]:g}; a weight is a positive number, from {SMALLEST_WEIGHT:g} to "
+                    f"{LARGEST_WEIGHT:g}: correct it, scale all weights, or remove the edge"
                 )
         keep = source != target
         source, target = source[keep], target[keep]
@@ -196,28 +198,29 @@ class Graph:
 
     def adjacency(self, direction: Direction = "both") -> Adjacency:
         """The arcs to walk on: along them, against them, or both ways."""
-        if self.check_arcs is not None:
-            self.check_arcs()
         if not self.directed or direction == "along":
-            return Adjacency(self.indptr, self.indices, self.weights)
+            return self._along
         return self._against if direction == "against" else self._both_ways
 
     @cached_property
+    def _along(self) -> Adjacency:
+        if self.check_arcs is not None:
+            self.check_arcs()
+        return Adjacency(self.indptr, self.indices, self.weights)
+
+    @cached_property
     def _against(self) -> Adjacency:
-        return Adjacency.from_scipy(self._arcs().T, weighted=self.weights is not None)
+        return Adjacency.from_scipy(self._along.to_scipy().T, weighted=self.weights is not None)
 
     @cached_property
     def _both_ways(self) -> Adjacency:
-        arcs = self._arcs()
+        arcs = self._along.to_scipy()
         return Adjacency.from_scipy(arcs + arcs.T, weighted=self.weights is not None)
 
     def without_links(self, nodes: IntArray | None = None) -> IntArray:
         """Those of some nodes (all by default) that have no links: walks see nothing but the node itself."""
         alone = np.diff(self.adjacency().indptr) == 0
         return np.flatnonzero(alone) if nodes is None else nodes[alone[nodes]]
-
-    def _arcs(self) -> Any:
-        return Adjacency(self.indptr, self.indices, self.weights).to_scipy()
 
     def nodes_of(self, ids: Iterable[Any]) -> IntArray:
         """The indices of node ids; numbers written as text find integer ids.
@@ -226,16 +229,12 @@ class Graph:
         """
         asked = [ids] if isinstance(ids, str | int | np.integer) else list(ids)
         try:
-            if not self.has_integer_ids:
-                wanted = pa.array([str(item) for item in asked], self._id_column.type)
-            elif any(isinstance(item, float | np.floating) for item in asked):  # pyarrow would cut 1.5 to 1
-                raise ValueError
+            if self.has_integer_ids:
+                wanted = pa.array([_integer_or_none(item) for item in asked], pa.int64())
             else:
-                wanted = pa.array(asked, pa.int64())
+                wanted = pa.array([str(item) for item in asked], self._id_column.type)
         except UnicodeEncodeError as error:
             raise UnknownNodeError(f"node id {error.object!r} is no valid text: no graph has it") from None
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError):
-            wanted = pa.array([_integer_or_none(item) for item in asked], pa.int64())
         found = self._find(wanted)
         if len(absent := np.flatnonzero(found < 0)):
             missing = [asked[i] for i in absent]

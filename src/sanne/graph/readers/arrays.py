@@ -9,7 +9,7 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from sanne.errors import InputError
-from sanne.graph.graph import LARGEST_WEIGHT, SMALLEST_WEIGHT, Graph, usable_weights
+from sanne.graph.graph import Graph
 from sanne.graph.readers.node_data import as_array, as_features, as_labels, as_texts
 from sanne.graph.readers.tables import read_tables
 
@@ -121,13 +121,5 @@ def read_scipy(matrix: Any, *, weight: str | bool | None = None, directed: bool 
     stored = entries.data != 0
     rows, columns, values = entries.row[stored], entries.col[stored], entries.data[stored].astype(np.float64)
     use = bool((values != 1).any()) if weight is None else bool(weight)
-    bad = np.flatnonzero(~usable_weights(values))
-    if use and len(bad):
-        first = int(bad[0])
-        raise InputError(
-            f"entry ({rows[first]}, {columns[first]}) of the adjacency matrix is {values[first]:g}; "
-            f"an edge weight is a positive number, from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}: "
-            "correct it or leave the entry out"
-        )
     ids = np.arange(entries.shape[0])
     return Graph.from_edges(rows, columns, values if use else None, node_ids=ids, directed=directed)

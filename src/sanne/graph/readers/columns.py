@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sanne.errors import InputError
 from sanne.graph.graph import LARGEST_WEIGHT, SMALLEST_WEIGHT, usable_weights
-from sanne.graph.ids import CANONICAL_INTEGER, clean_ids
+from sanne.graph.ids import CANONICAL_INTEGER, clean_ids, refuse_control_character
 from sanne.graph.readers.delimited import DelimitedFile
 from sanne.graph.readers.typed_tables import TypedTable
 from sanne.interrupts import raise_if_interrupted
@@ -63,7 +63,7 @@ def is_numeric(kind: pa.DataType) -> bool:
 
 
 def read_ids(block: Block, name: str, *, as_text: bool = False) -> pa.ChunkedArray:
-    """A column of ids, int64 or string; a missing one is named."""
+    """A column of ids, int64 or string; one that is missing or has a control character is named."""
     try:
         ids = clean_ids(block.data.column(name), infer=not block.table.typed and not as_text)
     except InputError as error:
@@ -71,6 +71,7 @@ def read_ids(block: Block, name: str, *, as_text: bool = False) -> pa.ChunkedArr
     if ids.null_count:
         row = int(ids.is_null().to_numpy().argmax())
         raise InputError(f"{block.place(row)}: no node id in column {name!r}; fill it in or remove the row")
+    refuse_control_character(ids, block.place)
     return ids.cast(pa.string()) if as_text else ids
 
 

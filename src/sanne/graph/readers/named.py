@@ -2,10 +2,10 @@
 
 import difflib
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,19 +22,20 @@ from sanne.graph.readers.columns import (
     read_texts,
     read_weights,
 )
-from sanne.graph.readers.delimited import COMPRESSED, DelimitedFile, ending, open_delimited
+from sanne.graph.readers.delimited import COMPRESSED, ending, open_delimited
 from sanne.graph.readers.kinds import Kinds, KindWeights
 from sanne.graph.readers.typed_tables import is_table, open_excel, open_json, open_memory_table, open_parquet
 
 logger = logging.getLogger(__name__)
 
-DELIMITED = (".csv", ".tsv", ".tab")
-PARQUET = (".parquet", ".pq")
-JSON_LINES = (".jsonl", ".ndjson")
-EXCEL = (".xlsx",)
-TABLES = (*DELIMITED, *PARQUET, *JSON_LINES, *EXCEL)
+_OPENERS: dict[str, Callable[[Path], Table]] = {
+    **dict.fromkeys((".csv", ".tsv", ".tab"), open_delimited),
+    **dict.fromkeys((".parquet", ".pq"), open_parquet),
+    **dict.fromkeys((".jsonl", ".ndjson"), open_json),
+    ".xlsx": open_excel,
+}
+TABLES = tuple(_OPENERS)  # endings
 Unknown = Literal["refuse", "drop", "add"]
-UNKNOWN = ("refuse", "drop", "add")
 _ENDPOINTS = (("src", "dst"), ("source", "target"), ("from", "to"))
 _WORD = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]{2}|\p{L}[\p{L}\p{N}]+"
 _WORDS = 4  # that a text has on average, at least; a name has fewer
@@ -43,21 +44,15 @@ _LOOKED_AT = 1000  # rows, to see which columns are texts
 
 def open_table(source: Any, name: str) -> Table:
     """Open a path by its ending, or a table in memory; `name` is what messages call the latter."""
-    if isinstance(source, DelimitedFile):
+    if isinstance(source, Table):
         return source
     if isinstance(source, str | Path):
         path = Path(source)
-        if path.suffix.lower() in PARQUET:
-            return open_parquet(path)
-        if path.suffix.lower() in EXCEL:
-            return open_excel(path)
-        if ending(path) in JSON_LINES:
-            return open_json(path)
-        if ending(path) in (*DELIMITED, ".txt"):
-            return open_delimited(path)
-        raise InputError(
-            f"{path}: unknown kind of table; expected {', '.join(TABLES)} (text also {', '.join(COMPRESSED)})"
-        )
+        if (kind := ending(path)) not in (*_OPENERS, ".txt"):
+            raise InputError(
+                f"{path}: unknown kind of table; expected {', '.join(TABLES)} (text also {', '.join(COMPRESSED)})"
+            )
+        return _OPENERS.get(kind, open_delimited)(path)
     if is_table(source):
         return open_memory_table(source, name)
     raise InputError(
@@ -84,8 +79,8 @@ class Asked:
 
     def check(self, nodes: Any) -> None:
         """Refuse options that need a node table where there is none."""
-        if self.unknown not in UNKNOWN:
-            raise InputError(f"unknown={self.unknown!r}: choose {', '.join(UNKNOWN)}")
+        if self.unknown not in get_args(Unknown):
+            raise InputError(f"unknown={self.unknown!r}: choose {', '.join(get_args(Unknown))}")
         if nodes is not None:
             return
         if self.unknown != "refuse":
