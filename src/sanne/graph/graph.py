@@ -41,9 +41,7 @@ class Adjacency:
     weights: FloatArray | None
 
     def __post_init__(self) -> None:
-        for array in (self.indptr, self.indices, self.weights):
-            if isinstance(array, np.ndarray):
-                array.flags.writeable = False  # graphs keep theirs and hand it to many readers
+        _freeze(self.indptr, self.indices, self.weights)  # graphs keep theirs and hand it to many readers
 
     @classmethod
     def from_scipy(cls, matrix: Any, *, weighted: bool) -> Self:
@@ -103,9 +101,7 @@ class Graph:
             rows = n if value is None else (value.shape[0] if hasattr(value, "shape") else len(value))
             if rows != n:
                 raise InputError(f"{rows} rows of {name} for {n} nodes: give one row per node")
-        for array in (self.indptr, self.indices, self.weights, self.node_ids):
-            if isinstance(array, np.ndarray):
-                array.flags.writeable = False
+        _freeze(self.indptr, self.indices, self.weights, self.node_ids)
         if self.checked_ids == "no" and not self.ids_count_up:
             self._check_ids(n)
 
@@ -286,6 +282,12 @@ class Graph:
         if self.features is not None:
             parts.append(f"{self.features.shape[1]} features")
         return f"Graph({', '.join(parts)})"
+
+
+def _freeze(*arrays: Any) -> None:
+    for array in arrays:
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False
 
 
 def _integer_or_none(item: Any) -> int | None:
