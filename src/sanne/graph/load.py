@@ -13,12 +13,11 @@ from sanne.datasets.catalogue import BENCHMARKS, dataset_names, load_dataset
 from sanne.errors import InputError
 from sanne.graph.folder.store import is_graph_folder, open_graph
 from sanne.graph.graph import Graph
-from sanne.graph.readers.arrays import edge_table, read_arrays, read_scipy
+from sanne.graph.readers.arrays import as_features, as_texts, edge_table, read_arrays, read_scipy
 from sanne.graph.readers.delimited import ending, near
 from sanne.graph.readers.kinds import KindWeights
 from sanne.graph.readers.named import TABLES, Unknown
 from sanne.graph.readers.networkx import read_networkx
-from sanne.graph.readers.node_data import as_features, as_texts
 from sanne.graph.readers.pyg import is_hetero, read_hetero, read_pyg
 from sanne.graph.readers.tables import read_edge_list, read_tables
 from sanne.graph.readers.typed_tables import is_table

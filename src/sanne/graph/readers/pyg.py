@@ -6,9 +6,8 @@ import numpy as np
 
 from sanne.errors import InputError
 from sanne.graph.graph import Graph
-from sanne.graph.readers.arrays import read_arrays
+from sanne.graph.readers.arrays import as_array, as_features, as_labels, as_texts, read_arrays
 from sanne.graph.readers.kinds import Kinds, KindWeights, weights_by_likeness
-from sanne.graph.readers.node_data import as_array, as_features, as_labels, as_texts
 
 
 def read_pyg(
