@@ -173,7 +173,7 @@ BAD: list[tuple[dict[str, Any], dict[str, Any] | None, dict[str, Any], str]] = [
     ({"src": ["a"], "dst": ["b"]}, {"id": ["a", "b", "a"], "x": [1, 2, 3]}, {}, r"id 'a' stands more than once"),
     ({"src": [1], "dst": [2]}, {"id": [1, 2, 1], "x": [1, 2, 3]}, {}, r"id 1 stands more than once"),
     ({"src": [1], "dst": [2]}, {"id": [1, 2], "x": [1.0, None]}, {}, r"(row 2|line 3): node '?2'? has no number"),
-    ({"src": [1], "dst": [2]}, {"node": [1, 2]}, {}, r"needs a column 'id'"),
+    ({"src": [1], "dst": [2]}, {"node": [1, 2]}, {}, r"no column 'id'"),
     ({"src": [1], "dst": [2]}, {"id": [1, 2]}, {"text": "note"}, r"no text column 'note'"),
     ({"src": pa.array([], pa.int64()), "dst": pa.array([], pa.int64())}, None, {}, r"it has no edges"),
 ]

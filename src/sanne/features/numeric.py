@@ -59,11 +59,7 @@ class Standardised(FeatureMap):
 
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
         values = _numbers(graph, nodes)
-        if values.shape[1] != self.width:
-            raise InputError(
-                f"the graph has {values.shape[1]} feature columns but the model was fitted on {self.width}; "
-                "give the columns that fit read, in the same order"
-            )
+        check_width(values.shape[1], self.width)
         result: FloatArray = room_for(values.shape)
         with np.errstate(over="ignore", invalid="ignore"):
             for block in row_blocks(len(values)):
@@ -98,6 +94,13 @@ def _numbers(graph: Graph, nodes: IntArray | None) -> FloatArray:
 def _each_row(rows: FloatArray, test: Callable[[FloatArray], npt.NDArray[np.bool_]]) -> npt.NDArray[np.bool_]:
     """Which rows have only numbers that pass a test."""
     return np.concatenate([np.ones(0, bool), *(test(rows[block]).all(axis=1) for block in row_blocks(len(rows)))])
+
+
+def check_width(found: int, fitted: int) -> None:
+    """Refuse features of a graph that are not the columns that fit read."""
+    if found != fitted:
+        columns = f"the graph has {found} feature columns but the model was fitted on {fitted}"
+        raise InputError(f"{columns}; give the columns that fit read, in the same order")
 
 
 def check_rows(

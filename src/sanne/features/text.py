@@ -10,7 +10,7 @@ from sanne.config import FeatureConfig
 from sanne.errors import InputError
 from sanne.features.base import FeatureMap, register_features
 from sanne.features.encoders import TextEncoder
-from sanne.features.numeric import check_rows
+from sanne.features.numeric import check_rows, check_width
 from sanne.features.svd import components
 from sanne.features.words import count_words, word_counter
 from sanne.graph.graph import FloatArray, Graph, IntArray
@@ -60,11 +60,7 @@ class WordMap(FeatureMap):
 
     def columns(self, graph: Graph, nodes: IntArray | None = None) -> Any:
         counts = self.counts(graph, nodes)
-        if counts.shape[1] != self._num_words:
-            raise InputError(
-                f"the graph has {counts.shape[1]} feature columns but the model was fitted on {self._num_words}; "
-                "give the columns that fit read, in the same order"
-            )
+        check_width(counts.shape[1], self._num_words)
         return self._columns(counts)
 
     @abstractmethod

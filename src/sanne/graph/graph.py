@@ -23,6 +23,10 @@ Features = Any  # a dense float array or a scipy CSR matrix, one row per node
 
 # Beyond these, sums of weights in single precision would be infinite or zero.
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-30, 1e30
+ABOUT_WEIGHTS = (
+    f"a weight is a positive number, from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}: "
+    "correct it, scale all weights, or remove the edge"
+)
 
 
 def usable_weights(weights: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -148,12 +152,8 @@ class Graph:
                 raise InputError(f"{len(value)} weights for {len(source)} edges")
             bad = np.flatnonzero(~usable_weights(value))
             if len(bad):
-                first = bad[0]
-                raise InputError(
-                    f"the edge from {shown(ids, source[first])} to {shown(ids, target[first])} has the weight "
-                    f"{value[first]:g}; a weight is a positive number, from {SMALLEST_WEIGHT:g} to "
-                    f"{LARGEST_WEIGHT:g}: correct it, scale all weights, or remove the edge"
-                )
+                ends = f"from {shown(ids, source[bad[0]])} to {shown(ids, target[bad[0]])}"
+                raise InputError(f"the edge {ends} has the weight {value[bad[0]]:g}; {ABOUT_WEIGHTS}")
         keep = source != target
         source, target = source[keep], target[keep]
         data = np.ones(len(source), np.float32) if value is None else value[keep]
@@ -234,11 +234,10 @@ class Graph:
         found = self._find(wanted)
         if len(absent := np.flatnonzero(found < 0)):
             missing = [asked[i] for i in absent]
-            shown = ", ".join(repr(item) for item in missing[:3])
+            some = ", ".join(repr(item) for item in missing[:3]) + (", ..." if len(missing) > 3 else "")
             raise UnknownNodeError(
-                f"{len(missing)} of {len(asked)} node ids are not in the graph ({shown}"
-                f"{', ...' if len(missing) > 3 else ''}); check their spelling or load the graph that has them"
-                f"{did_you_mean(missing[0], self.node_ids)}"
+                f"{len(missing)} of {len(asked)} node ids are not in the graph ({some}); check their spelling or load "
+                f"the graph that has them{did_you_mean(missing[0], self.node_ids)}"
             )
         return found
 

@@ -102,10 +102,8 @@ def refuse_control_character(column: pa.Array | pa.ChunkedArray, place: Callable
     row: int = pc.index(pc.match_substring_regex(column, r"\p{Cc}"), True).as_py()
     if row >= 0:
         node_id = column[row].as_py()
-        character = ord(control_character(node_id) or "")
-        raise InputError(
-            f"{place(row)}: node id {node_id!r} has the control character U+{character:04X}; remove it from the id"
-        )
+        character = f"control character U+{ord(control_character(node_id) or ''):04X}"
+        raise InputError(f"{place(row)}: node id {node_id!r} has the {character}; remove it from the id")
 
 
 def shown(ids: npt.NDArray[Any], row: int) -> str:

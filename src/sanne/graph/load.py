@@ -98,9 +98,7 @@ def load_graph(
         if reader.accepts(source):
             return _read(reader, source, options)
     if isinstance(source, Path):
-        raise InputError(
-            f"{source}: expected edges.* ({', '.join(TABLES)}) and perhaps nodes.*, or a graph folder (graph.json)"
-        )
+        raise InputError(f"{source}: expected edges.* ({', '.join(TABLES)}) and perhaps nodes.*, or a graph folder")
     if node_table is not None:
         return _read(_TABLES, source, options)
     raise InputError(

@@ -42,7 +42,14 @@ class Format:
     halves: bool = False  # whether `write` takes `dtype`, which may be float16
 
 
-FORMATS: dict[str, Format] = {}  # by name
+_OWN = (
+    Format("parquet", (".parquet",), write_parquet, read_parquet, ("uncertainty", "explanation"), halves=True),
+    Format("npy", (".npy",), write_npy, read_npy, check=check_array_file, halves=True),
+    Format("csv", (".csv",), write_csv, read_csv, ("uncertainty",)),
+    Format("word2vec", (".txt", ".vec", ".w2v"), write_word2vec, read_word2vec),
+    Format("faiss", (".faiss", ".index"), write_faiss, check=check_faiss),
+)
+FORMATS = {form.name: form for form in _OWN}
 
 
 def register(form: Format) -> None:
@@ -51,16 +58,6 @@ def register(form: Format) -> None:
     >>> register(Format("json", (".json",), write_json, read_json))
     """
     FORMATS[form.name] = form
-
-
-for _form in (
-    Format("parquet", (".parquet",), write_parquet, read_parquet, ("uncertainty", "explanation"), halves=True),
-    Format("npy", (".npy",), write_npy, read_npy, check=check_array_file, halves=True),
-    Format("csv", (".csv",), write_csv, read_csv, ("uncertainty",)),
-    Format("word2vec", (".txt", ".vec", ".w2v"), write_word2vec, read_word2vec),
-    Format("faiss", (".faiss", ".index"), write_faiss, check=check_faiss),
-):
-    register(_form)
 
 
 def check_output(path: str | Path, name: str | None = None, dtype: Dtype = "float32") -> Format:

@@ -60,9 +60,7 @@ def build_graph(
     tables = [open_table(Path(path), "table") for path in ([edges] if isinstance(edges, str | Path) else edges)]
     kinds = Kinds.of(asked.kind, asked.kind_weights)
     if asked.kind_weights == "auto" or asked.unknown == "add":
-        raise InputError(
-            "a graph folder needs weights of kinds in numbers, and a row for every node (or unknown='drop')"
-        )
+        raise InputError("a graph folder needs weights of kinds in numbers, and a row for every node or unknown='drop'")
     asked.check(node_table)
     columns = [EdgeColumns.of(table, asked, kinds) for table in tables]
     if not tables:
@@ -191,9 +189,8 @@ class _Build:
                 continue
             if len(codes) and codes.min() < 0:
                 assert self.nodes is not None
-                raise InputError(
-                    f"{self.name}: node {ends[int(codes.argmin())].as_py()!r} has no row in {self.nodes.name}; {NO_ROW}"
-                )
+                node_id = ends[int(codes.argmin())].as_py()
+                raise InputError(f"{self.name}: node {node_id!r} has no row in {self.nodes.name}; {NO_ROW}")
             yield codes[:half], codes[half:], weights
 
 

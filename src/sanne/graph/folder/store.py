@@ -266,9 +266,7 @@ def _read_header(place: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not a sanne graph; name a folder that sanne build wrote")
     version = header.get("format_version")
     if not isinstance(version, int) or version > FORMAT_VERSION:
-        raise InputError(
-            f"{path}: written by a newer sanne (format {version}, this one reads {FORMAT_VERSION}): upgrade sanne"
-        )
+        raise InputError(f"{path}: format {version} of a newer sanne, this one reads {FORMAT_VERSION}: upgrade sanne")
     expected = {"directed": bool, "checked_ids": str, "sparse_columns": dict, "files": dict}
     for name, kind in expected.items():
         if not isinstance(header.get(name), kind):

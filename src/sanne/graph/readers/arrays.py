@@ -142,19 +142,15 @@ def as_features(values: Any, node_ids: npt.NDArray[Any]) -> Any:
     if found.ndim == 1:
         found = found.reshape(-1, 1)
     if found.ndim != 2 or found.dtype.kind not in "iufb":
-        raise InputError(
-            f"features must be a matrix of numbers, one row per node; found {found.dtype} of shape {found.shape}"
-        )
+        raise InputError(f"features must be a matrix of numbers, a row per node, not {found.dtype} {found.shape}")
     _check_rows(found.shape[0], "rows of features", node_ids)
     with np.errstate(over="ignore"):
         rows = found.astype(np.float32) if sp.issparse(found) else np.ascontiguousarray(found, np.float32)
     if not np.isfinite(rows.data if sp.issparse(rows) else rows).all():
         places = sp.coo_matrix(rows)
         bad = int(np.argmin(np.isfinite(places.data)))
-        raise InputError(
-            f"node {shown(node_ids, places.row[bad])} has the feature {places.data[bad]} in column {places.col[bad]}; "
-            "every feature must be a finite number"
-        )
+        feature = f"the feature {places.data[bad]} in column {places.col[bad]}"
+        raise InputError(f"node {shown(node_ids, places.row[bad])} has {feature}; features must be finite numbers")
     return rows
 
 

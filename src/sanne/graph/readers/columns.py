@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sanne.errors import InputError
-from sanne.graph.graph import LARGEST_WEIGHT, SMALLEST_WEIGHT, usable_weights
+from sanne.graph.graph import ABOUT_WEIGHTS, usable_weights
 from sanne.graph.ids import CANONICAL_INTEGER, clean_ids, refuse_control_character
 from sanne.graph.readers.delimited import DelimitedFile
 from sanne.graph.readers.typed_tables import TypedTable
@@ -83,11 +83,7 @@ def read_weights(block: Block, name: str) -> npt.NDArray[np.float64]:
         row = int(bad[0])
         problem = "no weight" if np.isnan(values[row]) else f"weight {values[row]:g}"
         more = f" (and {len(bad) - 1} more rows)" if len(bad) > 1 else ""
-        raise InputError(
-            f"{block.place(row)}: {problem} in column {name!r}{more}; "
-            f"a weight is a positive number, from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}: "
-            "correct it, scale all weights, or remove the edge"
-        )
+        raise InputError(f"{block.place(row)}: {problem} in column {name!r}{more}; {ABOUT_WEIGHTS}")
     return values
 
 

@@ -219,9 +219,8 @@ def check_utf8(path: Path) -> None:
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
-                raise InputError(
-                    f"{path}, line {number}: byte 0x{line[error.start]:02x} is not UTF-8 text; save the file as UTF-8"
-                ) from None
+                byte = f"byte 0x{line[error.start]:02x}"
+                raise InputError(f"{path}, line {number}: {byte} is not UTF-8 text; save the file as UTF-8") from None
 
 
 def _delimiter(path: Path, header: str) -> str:

@@ -43,9 +43,7 @@ class Kinds:
             raise InputError(f"kind_weights is a dictionary of kinds and numbers, or 'auto', not {weights!r}")
         for name, weight in weights.items():
             if isinstance(weight, bool) or not isinstance(weight, int | float) or (weight != 0 and not _usable(weight)):
-                raise InputError(
-                    f"kind {name!r} has the weight {weight!r}: give a positive number, or 0 to leave it out"
-                )
+                raise InputError(f"kind {name!r} has the weight {weight!r}: give a positive number, or 0 for none")
         return cls(column, {str(name): float(weight) for name, weight in weights.items()})
 
     @property
@@ -58,9 +56,7 @@ class Kinds:
         try:
             texts = pc.utf8_trim_whitespace(pc.fill_null(column.cast(pa.string()), ""))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise InputError(
-                f"{block.table.name}: column {self.column!r} ({column.type}) does not name kinds"
-            ) from None
+            raise InputError(f"{block.table.name}: column {self.column!r} ({column.type}) names no kinds") from None
         coded = texts.combine_chunks().dictionary_encode()
         codes, names = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64), coded.dictionary.to_pylist()
         self.seen.update(dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True)))
@@ -107,8 +103,7 @@ def weights_by_likeness(
     common = float(np.square(np.asarray(rows.mean(axis=0))).sum())
     alike = np.empty(count)
     for kind, some in enumerate(links):
-        ends = (rows[np.searchsorted(nodes, of[some])] for of in (sources, targets))
-        one, two = ends
+        one, two = (rows[np.searchsorted(nodes, ends[some])] for ends in (sources, targets))
         products = one.multiply(two).sum() if texts is not None else np.vdot(one, two)
         alike[kind] = float(products) / max(len(some), 1) - common
     average = float(np.bincount(codes, weights=alike[codes]).sum() / len(codes)) if len(codes) else 0.0

@@ -49,16 +49,13 @@ def open_table(source: Any, name: str) -> Table:
     if isinstance(source, str | Path):
         path = Path(source)
         if (kind := ending(path)) not in (*_OPENERS, ".txt"):
-            raise InputError(
-                f"{path}: unknown kind of table; expected {', '.join(TABLES)} (text also {', '.join(COMPRESSED)})"
-            )
+            endings = f"{', '.join(TABLES)} (text also {', '.join(COMPRESSED)})"
+            raise InputError(f"{path}: unknown kind of table; expected {endings}")
         return _OPENERS.get(kind, open_delimited)(path)
     if is_table(source):
         return open_memory_table(source, name)
-    raise InputError(
-        f"the {name} is a {type(source).__name__}; expected the path of a CSV, TSV, Parquet, JSON Lines or "
-        "Excel file, a pandas DataFrame or a pyarrow Table"
-    )
+    kind = type(source).__name__
+    raise InputError(f"the {name} is a {kind}; expected the path of a table, a pandas DataFrame or a pyarrow Table")
 
 
 @dataclass(frozen=True)
@@ -84,9 +81,7 @@ class Asked:
         if nodes is not None:
             return
         if self.unknown != "refuse":
-            raise InputError(
-                "unknown is about edges to nodes that a node table lacks: leave it out, or give a node table"
-            )
+            raise InputError("unknown is about edges to nodes without a row: leave it out, or give a node table")
         if any(given is not None for given in (self.text, self.features, self.label, self.id)):
             raise InputError("text, features, label and id name columns of a node table: give node_table= as well")
 
@@ -232,9 +227,7 @@ def key_column(table: Table, id: str | None = None) -> str:
         check_columns(table, [id], "id")
     key = id or conventional(table, "id")
     if key is None:
-        raise InputError(
-            f"{table.name}: it needs a column 'id'; {columns_of(table)}. Name another with --id (id= in Python)."
-        )
+        raise InputError(f"{table.name}: no column 'id'; {columns_of(table)}. Name another with --id (id= in Python).")
     return key
 
 

@@ -177,10 +177,9 @@ def _rows_of_ends(
         absent = (found < 0)[ends.rows].reshape(2, -1)
         row = int(absent.any(axis=0).argmax())
         code = ends.rows.reshape(2, -1)[0 if absent[0, row] else 1, row]
+        node_id = ends.distinct[int(code)].as_py()
         more = f" (nor have {len(missing) - 1} more ids)" if len(missing) > 1 else ""
-        raise InputError(
-            f"{edges.place(row)}: node {ends.distinct[int(code)].as_py()!r} has no row in {nodes.name}{more}; {NO_ROW}"
-        )
+        raise InputError(f"{edges.place(row)}: node {node_id!r} has no row in {nodes.name}{more}; {NO_ROW}")
     return found[ends.rows], []
 
 

@@ -84,9 +84,7 @@ def open_json(path: Path) -> TypedTable:
     try:
         table = pa.json.read_json(path, pa.json.ReadOptions(block_size=_JSON_BLOCK))
     except DAMAGE as error:
-        raise InputError(
-            f"{path}: expected one JSON object per line, alike in all lines ({first_line(error)})"
-        ) from None
+        raise InputError(f"{path}: expected one JSON object per line, all alike ({first_line(error)})") from None
     return open_memory_table(table, str(path))
 
 
