@@ -67,12 +67,7 @@ class Doc2VecMap(WordMap):
         return vectors
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-        description = {
-            "vocabulary": self._vocabulary,
-            "epochs": self._epochs,
-            "seed": self._seed,
-            "whole": self._whole,
-        }
+        description = {"vocabulary": self._vocabulary, "epochs": self._epochs, "seed": self._seed, "whole": self._whole}
         return description, {"frequency": self._frequency, "output": self._output}
 
     @classmethod
@@ -133,15 +128,7 @@ def _sampling(frequency: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 @kernel
 def _read_documents(
-    indptr: Any,
-    words: Any,
-    counts: Any,
-    output: Any,
-    keep: Any,
-    noise: Any,
-    epochs: int,
-    seed: int,
-    vectors: Any,
+    indptr: Any, words: Any, counts: Any, output: Any, keep: Any, noise: Any, epochs: int, seed: int, vectors: Any
 ) -> None:
     """Gradient descent on each document's vector with the words' output vectors fixed."""
     width = vectors.shape[1]

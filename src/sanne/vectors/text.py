@@ -49,8 +49,7 @@ def read_csv(path: Path) -> Embedding:
         path,
         parse_options=pa.csv.ParseOptions(newlines_in_values=True),
         convert_options=pa.csv.ConvertOptions(
-            column_types={"id": pa.string()} | dict.fromkeys(names[1:], pa.float32()),
-            strings_can_be_null=False,
+            column_types={"id": pa.string()} | dict.fromkeys(names[1:], pa.float32()), strings_can_be_null=False
         ),
     )
     uncertainty = table["uncertainty"].to_numpy() if "uncertainty" in names else None

@@ -13,15 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sanne.errors import InputError
-from sanne.graph.readers.columns import (
-    Block,
-    Table,
-    is_numeric,
-    read_features,
-    read_labels,
-    read_texts,
-    read_weights,
-)
+from sanne.graph.readers.columns import Block, Table, is_numeric, read_features, read_labels, read_texts, read_weights
 from sanne.graph.readers.delimited import COMPRESSED, ending, open_delimited
 from sanne.graph.readers.kinds import Kinds, KindWeights
 from sanne.graph.readers.typed_tables import is_table, open_excel, open_json, open_memory_table, open_parquet

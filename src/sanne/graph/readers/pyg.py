@@ -11,12 +11,7 @@ from sanne.graph.readers.kinds import Kinds, KindWeights, weights_by_likeness
 
 
 def read_pyg(
-    data: Any,
-    *,
-    features: Any = None,
-    text: Any = None,
-    weight: str | bool | None = None,
-    directed: bool = False,
+    data: Any, *, features: Any = None, text: Any = None, weight: str | bool | None = None, directed: bool = False
 ) -> Graph:
     """The graph of `edge_index`, with `x` as features, `y` as labels; ids are 0..num_nodes-1.
 
