@@ -82,9 +82,7 @@ def plain_ids(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """A copy of the ids as int64 if all are integers, else as str objects."""
     if ids.dtype.kind == "O" and all(isinstance(item, int | np.integer) for item in ids):
         ids = np.array(ids.tolist())
-    if ids.dtype.kind in "iu":
-        if ids.dtype.kind == "u" and len(ids) and ids.max() > np.iinfo(np.int64).max:
-            return ids.astype(str).astype(object)
+    if ids.dtype.kind in "iu" and ids.max(initial=0) <= np.iinfo(np.int64).max:
         return ids.astype(np.int64)
     return np.array([str(item) for item in ids.tolist()], dtype=object)
 

@@ -124,17 +124,16 @@ def _checked(
     """The parts, all of one size and together as many as announced; what a format has no place for is logged."""
     rows = 0
     for part in parts:
-        checked = Embedding.of(part.node_ids, part.vectors, part.uncertainty, part.explanation)
-        if checked.dim != dim:
-            raise InputError(f"vectors of size {checked.dim} for a file of size {dim}")
-        if (largest := float(np.abs(checked.vectors).max())) > most:
+        if part.dim != dim:
+            raise InputError(f"vectors of size {part.dim} for a file of size {dim}")
+        if (largest := float(np.abs(part.vectors).max())) > most:
             raise InputError(f"a vector has the number {largest:g}, and float16 holds at most {most:g}: write float32")
-        there = {"uncertainty": np.isfinite(checked.uncertainty).any(), "explanation": checked.explanation is not None}
+        there = {"uncertainty": np.isfinite(part.uncertainty).any(), "explanation": part.explanation is not None}
         for name, given in there.items():
             if rows == 0 and given and name not in form.keeps:
                 logger.info("%s has no place for the %s; a .parquet file does", path, name)
-        rows += len(checked)
-        yield checked
+        rows += len(part)
+        yield part
     if rows != count:
         raise InputError(f"{path}: {rows} vectors were given where {count} were announced")
 

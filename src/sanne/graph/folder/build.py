@@ -111,7 +111,7 @@ class _Build:
     folder: Path  # with room for scratch files beside it
     usable: int  # bytes
     directed: bool
-    unknown: Unknown
+    unknown: Unknown | None
 
     def run(self, *, as_text: bool) -> CheckedIds:
         """Write ids and arcs. Raises _NotIntegersError if an id is text and `as_text` is not set."""

@@ -27,7 +27,8 @@ class Kinds:
     """The column that says of which kind a link is, and how much each counts: 1, or as `weights` says."""
 
     column: str
-    weights: KindWeights
+    weights: dict[str, float]
+    auto: bool  # weighted by likeness, once all links are there
     seen: Counter[str] = field(default_factory=Counter)  # links read so far
 
     @classmethod
@@ -38,17 +39,17 @@ class Kinds:
                 raise InputError("weights of kinds need the column that names kinds: give --kind (kind= in Python)")
             return None
         if not weights or weights == "auto":
-            return cls(column, weights or {})
+            return cls(column, {}, weights == "auto")
         if not isinstance(weights, dict):
             raise InputError(f"kind_weights is a dictionary of kinds and numbers, or 'auto', not {weights!r}")
         for name, weight in weights.items():
             if isinstance(weight, bool) or not isinstance(weight, int | float) or (weight != 0 and not _usable(weight)):
                 raise InputError(f"kind {name!r} has the weight {weight!r}: give a positive number, or 0 for none")
-        return cls(column, {str(name): float(weight) for name, weight in weights.items()})
+        return cls(column, {str(name): float(weight) for name, weight in weights.items()}, False)
 
     @property
     def weighted(self) -> bool:
-        return self.weights == "auto" or any(weight not in (0, 1) for weight in self.weights.values())
+        return self.auto or any(weight not in (0, 1) for weight in self.weights.values())
 
     def read(self, block: Block) -> tuple[npt.NDArray[np.int64], list[str]]:
         """The kind of every row as a code, and what the codes stand for."""
@@ -64,13 +65,13 @@ class Kinds:
 
     def given(self, names: list[str]) -> npt.NDArray[np.float64]:
         """The weights of kinds, however their case is written."""
-        asked = {name.lower(): weight for name, weight in self.weights.items()} if self.weights != "auto" else {}
+        asked = {name.lower(): weight for name, weight in self.weights.items()}
         return np.array([asked.get(name.lower(), 1.0) for name in names])
 
     def check(self, table: str) -> None:
         """Refuse a weight of a kind that no row has; called when all rows were read."""
         known = [name.lower() for name in self.seen]
-        for name in self.weights if self.weights != "auto" else ():
+        for name in self.weights:
             if name.lower() not in known:
                 close = difflib.get_close_matches(name.lower(), known, n=1)
                 hint = f"did you mean {close[0]!r}? " if close else ""

@@ -52,7 +52,7 @@ def open_table(source: Any, name: str) -> Table:
 
 @dataclass(frozen=True)
 class Asked:
-    """What somebody said of an edge and a node table: the options of `load_graph`."""
+    """What somebody said of an edge and a node table, in the words of `load_graph`."""
 
     text: str | Sequence[str] | None = None
     features: str | Sequence[str] | None = None
@@ -64,15 +64,15 @@ class Asked:
     id: str | None = None
     kind: str | None = None
     kind_weights: KindWeights | None = None
-    unknown: Unknown = "refuse"
+    unknown: Unknown | None = None  # as "refuse"
 
     def check(self, nodes: Any) -> None:
         """Refuse options that need a node table where there is none."""
-        if self.unknown not in get_args(Unknown):
+        if self.unknown not in (None, *get_args(Unknown)):
             raise InputError(f"unknown={self.unknown!r}: choose {', '.join(get_args(Unknown))}")
         if nodes is not None:
             return
-        if self.unknown != "refuse":
+        if self.unknown in ("drop", "add"):
             raise InputError("unknown is about edges to nodes without a row: leave it out, or give a node table")
         if any(given is not None for given in (self.text, self.features, self.label, self.id)):
             raise InputError("text, features, label and id name columns of a node table: give node_table= as well")

@@ -108,7 +108,7 @@ def read_hetero(
     (sources, targets), kind_of = np.concatenate(ends, axis=1), np.concatenate(codes)
     weights = kinds.given(names)
     chosen: dict[str, Any] = {}
-    if kind_weights == "auto":
+    if kinds.auto:
         weights = weights_by_likeness(kind_of, len(names), sources, targets, texts if text else None, None)
         chosen["kind_weights"] = dict(zip(names, weights.tolist(), strict=True))
     kept = weights[kind_of] > 0

@@ -70,7 +70,7 @@ def read_tables(edges: Any, nodes: Any = None, **options: Any) -> Graph:
     known = (sources >= 0) & (targets >= 0)
     if kinds is not None and weights is not None:
         kinds.check(edge_table.name)
-        if kinds.weights == "auto":
+        if kinds.auto:
             codes, names = kinds.read(listed)
             texts, features = node_data.get("texts"), node_data.get("features")
             found = weights_by_likeness(codes[known], len(names), sources[known], targets[known], texts, features)
@@ -161,12 +161,12 @@ def read_unique_ids(block: Block, key: str) -> pa.Array:
 
 
 def _rows_of_ends(
-    ends: Ids, ids: pa.Array, edges: Block, nodes: Table, unknown: Unknown
+    ends: Ids, ids: pa.Array, edges: Block, nodes: Table, unknown: Unknown | None
 ) -> tuple[npt.NDArray[np.int64], list[Any]]:
     """The node of every end of an edge, -1 where it is dropped, and the ids that become nodes of their own."""
     found = match_ids(ends.distinct, ids)
     missing = np.flatnonzero(found < 0)
-    if len(missing) and unknown != "refuse":
+    if len(missing) and unknown in ("drop", "add"):
         done = "dropped" if unknown == "drop" else "added without attributes"
         logger.info("%s: %s ids have no row in %s; %s", edges.table.name, f"{len(missing):,}", nodes.name, done)
         if unknown == "drop":
