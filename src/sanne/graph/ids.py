@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 from sanne.errors import InputError
 
 IntArray = npt.NDArray[np.int64]
-CANONICAL_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"  # as int() prints it: not 007, +7 or 1e3
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # Unicode's category Cc, and halves of surrogate pairs
 _MOST_COMPARED = 200_000  # ids that a misspelt one is compared with
 
@@ -36,12 +35,21 @@ def clean_ids(column: pa.ChunkedArray, *, infer: bool) -> pa.ChunkedArray:
     column = _plain(column)
     if not pa.types.is_string(column.type):
         return column
-    integers = _as_integers(column) if infer else None
+    integers = as_integers(column) if infer else None
     if integers is None:
         column = pc.utf8_trim_whitespace(column)
         column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
-        integers = _as_integers(column) if infer else None
+        integers = as_integers(column) if infer else None
     return column if integers is None else integers
+
+
+def as_integers(column: Any) -> Any:
+    """Text as int64, if every value is the very text that its integer would give: not 007, +7 or 1e3."""
+    try:
+        numbers = column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return None
+    return numbers if numbers.cast(column.type).equals(column) else None
 
 
 def number_ids(columns: list[pa.ChunkedArray]) -> Ids:
@@ -139,12 +147,3 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
         raise InputError(f"ids must be integers or text, not {kind}")
     return column.cast(pa.string())
-
-
-def _as_integers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Text as int64, if every value is the very text that its integer would give."""
-    try:
-        numbers = column.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return None
-    return numbers if numbers.cast(pa.string()).equals(column) else None

@@ -24,7 +24,7 @@ from sanne.graph.folder.numbering import CountedIds, DatabaseIds, TooFarApartErr
 from sanne.graph.folder.store import check_graph_target, open_graph, write_header
 from sanne.graph.folder.strings import StringsWriter
 from sanne.graph.graph import CheckedIds, Graph
-from sanne.graph.ids import CANONICAL_INTEGER
+from sanne.graph.ids import as_integers
 from sanne.graph.readers.columns import Block, Table, read_ids
 from sanne.graph.readers.kinds import Kinds
 from sanne.graph.readers.named import Asked, EdgeColumns, NodeColumns, Unknown, open_table
@@ -252,8 +252,8 @@ def _write_labels(folder: Path, blocks: list[pa.Array], name: str, *, infer: boo
         raise InputError(f"{name} mixes whole and decimal numbers; write classes as text")
     coded = pa.chunked_array(blocks).unify_dictionaries()
     codes, classes = coded.combine_chunks().indices.to_numpy(), coded.chunk(0).dictionary.to_pylist()
-    if infer and all(value == "" or re.fullmatch(CANONICAL_INTEGER, value) for value in classes):
-        classes = [-1 if value == "" else int(value) for value in classes]
+    if infer and (numbers := as_integers(pa.array(["-1" if name == "" else name for name in classes]))) is not None:
+        classes = numbers.to_pylist()
     if isinstance(classes[0], str):
         np.save(folder / "labels.codes.npy", codes)
         with StringsWriter(folder, "labels.classes") as texts:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from sanne.errors import InputError
 from sanne.graph.graph import ABOUT_WEIGHTS, usable_weights
-from sanne.graph.ids import CANONICAL_INTEGER, clean_ids, refuse_control_character
+from sanne.graph.ids import as_integers, clean_ids, refuse_control_character
 from sanne.graph.readers.delimited import DelimitedFile
 from sanne.graph.readers.typed_tables import TypedTable
 from sanne.interrupts import raise_if_interrupted
@@ -185,8 +185,5 @@ def read_labels(block: Block, name: str, *, infer: bool) -> npt.NDArray[Any]:
     if pa.types.is_integer(column.type):
         return np.asarray(pc.fill_null(column.cast(pa.int64()), -1).to_numpy(), np.int64)
     texts = pc.utf8_trim_whitespace(pc.fill_null(_as_text(block, column, name), ""))
-    given = texts.filter(pc.not_equal(texts, ""))
-    if infer and pc.all(pc.match_substring_regex(given, CANONICAL_INTEGER)).as_py():
-        texts = pc.if_else(pc.equal(texts, ""), "-1", texts)
-        return np.asarray(texts.cast(pa.int64()).to_numpy(), np.int64)
-    return np.asarray(texts.to_numpy(), dtype=object)
+    numbers = as_integers(pc.if_else(pc.equal(texts, ""), "-1", texts)) if infer else None
+    return np.asarray(texts.to_numpy(), dtype=object) if numbers is None else np.asarray(numbers.to_numpy(), np.int64)
