@@ -174,15 +174,5 @@ def export_vectors(model: str | Path, target: str, out: str | Path, dtype: Dtype
     if not path.is_file():
         raise ModelFolderError(f"{model}: incomplete model folder, {VECTORS} is missing: fit again")
     count = int(pq.read_metadata(path).num_rows)
-    write_parts(out, _parts(path, dim), count, dim, target, dtype)
+    write_parts(out, read_parquet_parts(path, _ROWS_AT_ONCE), count, dim, target, dtype)
     return count, dim
-
-
-def _parts(path: Path, dim: int) -> Iterator[Embedding]:
-    try:
-        for part in read_parquet_parts(path, _ROWS_AT_ONCE):
-            if part.dim != dim:
-                raise InputError(f"{path}: vectors of size {part.dim}, the model's are {dim}")
-            yield part
-    except InputError as error:
-        raise ModelFolderError(f"{error}: fit again") from None
