@@ -152,7 +152,7 @@ class Graph:
                 raise InputError(f"{len(value)} weights for {len(source)} edges")
             bad = np.flatnonzero(~usable_weights(value))
             if len(bad):
-                ends = f"from {shown(ids, source[bad[0]])} to {shown(ids, target[bad[0]])}"
+                ends = f"from node {shown(ids, source[bad[0]])} to node {shown(ids, target[bad[0]])}"
                 raise InputError(f"the edge {ends} has the weight {value[bad[0]]:g}; {ABOUT_WEIGHTS}")
         keep = source != target
         source, target = source[keep], target[keep]

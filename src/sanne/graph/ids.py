@@ -43,6 +43,10 @@ def clean_ids(column: pa.ChunkedArray, *, infer: bool) -> pa.ChunkedArray:
     return column if integers is None else integers
 
 
+def is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
 def as_integers(column: Any) -> Any:
     """Text as int64, if every value is the very text that its integer would give: not 007, +7 or 1e3."""
     try:
@@ -144,6 +148,6 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
             return column.cast(pa.int64())
         except pa.ArrowInvalid:
             raise InputError("ids must be integers or text, not decimal numbers") from None
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+    if not is_text(kind):
         raise InputError(f"ids must be integers or text, not {kind}")
     return column.cast(pa.string())

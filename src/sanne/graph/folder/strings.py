@@ -48,7 +48,7 @@ class MappedStrings:
             texts = self._column.take(pa.array(np.where(chosen < 0, chosen + len(self), chosen)))
         try:
             return texts.to_numpy(zero_copy_only=False)
-        except UnicodeDecodeError:
+        except (pa.ArrowException, UnicodeDecodeError):  # bytes that are no text
             raise self._damaged() from None
 
     @cached_property

@@ -54,12 +54,8 @@ def is_numeric(kind: pa.DataType) -> bool:
     """Whether a column of this type is a feature: numbers, true/false, or lists of numbers."""
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         kind = kind.value_type
-    return bool(
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_decimal(kind)
-    )
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return any(test(kind) for test in tests)
 
 
 def read_ids(block: Block, name: str, *, as_text: bool = False) -> pa.ChunkedArray:

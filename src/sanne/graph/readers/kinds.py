@@ -43,7 +43,8 @@ class Kinds:
         if not isinstance(weights, dict):
             raise InputError(f"kind_weights is a dictionary of kinds and numbers, or 'auto', not {weights!r}")
         for name, weight in weights.items():
-            if isinstance(weight, bool) or not isinstance(weight, int | float) or (weight != 0 and not _usable(weight)):
+            number = isinstance(weight, int | float) and not isinstance(weight, bool)
+            if not number or not (weight == 0 or usable_weights(np.array(weight))):
                 raise InputError(f"kind {name!r} has the weight {weight!r}: give a positive number, or 0 for none")
         return cls(column, {str(name): float(weight) for name, weight in weights.items()}, False)
 
@@ -79,10 +80,6 @@ class Kinds:
                 raise InputError(f"{table}: no link is of the kind {name!r}; {hint}found {found}")
         if not any(weight > 0 for weight in self.given(list(self.seen))):
             raise InputError(f"{table}: every kind of link is left out; give one of them a weight above 0")
-
-
-def _usable(weight: float) -> bool:
-    return bool(usable_weights(np.array([weight]))[0])
 
 
 def weights_by_likeness(

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sanne.errors import InputError
+from sanne.graph.ids import is_text
 from sanne.graph.readers.columns import Block, Table, is_numeric, read_features, read_labels, read_texts, read_weights
 from sanne.graph.readers.delimited import COMPRESSED, ending, open_delimited
 from sanne.graph.readers.kinds import Kinds, KindWeights
@@ -188,14 +189,10 @@ def _readable(table: Table, names: list[str]) -> tuple[tuple[str, ...], tuple[st
     """The columns that hold texts by the look of their first rows; if there are none, those of numbers."""
     schema = table.schema()
     numbers = [name for name in names if is_numeric(schema.field(name).type)]
-    words = [name for name in names if name not in numbers and _is_text(schema.field(name).type)]
+    words = [name for name in names if name not in numbers and is_text(schema.field(name).type)]
     first = next(table.batches(words, words, _LOOKED_AT), None) if words else None
     texts = [] if first is None else [name for name in words if _has_sentences(first.column(name))]
     return (tuple(texts), ()) if texts else ((), tuple(numbers))
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _has_sentences(column: pa.ChunkedArray) -> bool:

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sanne.errors import InputError
 from sanne.graph.graph import Graph
-from sanne.graph.ids import Ids, did_you_mean, id_array, match_ids, number_ids, sort_ids
+from sanne.graph.ids import Ids, did_you_mean, id_array, is_text, match_ids, number_ids, sort_ids
 from sanne.graph.readers.columns import Block, Table, is_numeric, read_ids, read_labels
 from sanne.graph.readers.delimited import DelimitedFile, check_is_file, check_utf8, open_text
 from sanne.graph.readers.kinds import Kinds, weights_by_likeness
@@ -111,8 +111,8 @@ def read_columns(
     found = {}
     for name in names:
         column, kind = block.column(name), block.column(name).type
-        words = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-        if (words and 2 * len(column.unique()) <= len(column)) or (is_numeric(kind) and not pa.types.is_nested(kind)):
+        repeats = is_text(kind) and 2 * len(column.unique()) <= len(column)
+        if repeats or (is_numeric(kind) and not pa.types.is_nested(kind)):
             found[name] = np.array(column.take(pa.array(rows, mask=rows < 0)).to_pylist(), object)
     return found
 
