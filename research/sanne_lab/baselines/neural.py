@@ -15,7 +15,7 @@ from sanne.config import FeatureConfig
 from sanne.errors import InputError
 from sanne.features.base import FeatureMap
 from sanne.features.choose import fit_features
-from sanne.features.numeric import check_finite
+from sanne.features.numeric import check_rows
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.paper.device import keep_freed_memory, torch_threads
 from sanne.seeds import derived_seed
@@ -186,7 +186,7 @@ class Reader:
             found = "none" if features is None else f"{features.shape[1]} columns of features"
             raise InputError(f"the system was fitted on {self.width} columns of word counts, this graph has {found}")
         sums = np.asarray(features.sum(axis=1), np.float32).ravel()
-        check_finite(graph, None, np.isfinite(sums))
+        check_rows(graph, None, np.isfinite(sums))
         return (sp.diags(1.0 / np.maximum(sums, 1e-12)) @ features).tocsr().astype(np.float32)
 
     def read(self, graph: Graph) -> Inputs:
