@@ -80,22 +80,6 @@ def test_the_pre_norm_layer_normalises_what_enters_and_the_end() -> None:
         assert np.allclose(found, layer_norm(z, model.final_norm), atol=1e-6)
 
 
-@pytest.mark.parametrize("length", [1, 8, 40])
-def test_attention_and_its_gradient_are_those_of_torchs_own_kernel(length: int) -> None:
-    torch.manual_seed(0)
-    attention = SelfAttention(12, 3).double()
-    hidden = torch.randn(5, length, 12, dtype=torch.float64, requires_grad=True)
-    split = attention.queries_keys_values(hidden).view(5, length, 3, 3, 4).permute(2, 0, 3, 1, 4)
-    expected = attention.combine(F.scaled_dot_product_attention(*split).transpose(1, 2).flatten(2))
-    found, towards = attention(hidden), torch.randn(5, length, 12, dtype=torch.float64)
-    torch.testing.assert_close(found, expected)
-    inputs = (hidden, *attention.parameters())
-    for ours, theirs in zip(
-        torch.autograd.grad(found, inputs, towards), torch.autograd.grad(expected, inputs, towards), strict=True
-    ):
-        torch.testing.assert_close(ours, theirs)
-
-
 def test_the_gradient_of_the_feed_forward_layer_is_that_of_its_parts() -> None:
     model = encoder(num_layers=1)
     layer = model.layers[0].feed_forward
