@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from sanne.config import ModelConfig
-from sanne.paper.encoder import SelfAttention, WalkEncoder, normalise, sinusoidal_positions
+from sanne.paper.encoder import WalkEncoder, normalise, sinusoidal_positions
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
