@@ -14,8 +14,8 @@ from sanne.errors import InputError, UnknownNodeError
 from sanne.features.numeric import Standardised
 from sanne.graph.folder.store import open_graph, save_graph
 from sanne.graph.graph import Graph
-from sanne.infer import read as read_module
 from sanne.infer import embed as embed_module
+from sanne.infer import read as read_module
 from sanne.infer.embed import embed, embed_parts, embed_present
 from sanne.model.artifact import Artifact
 from sanne.model.fit import fit_model
