@@ -38,8 +38,7 @@ CurrentGraph = Annotated[
     str | None, typer.Option("--graph", help="The graph as it is now. Default: the one that was fitted.")
 ]
 NodeList = Annotated[
-    Path | None,
-    typer.Option("--nodes", help="One node id per line, or a table with a column id. Default: all nodes."),
+    Path | None, typer.Option("--nodes", help="One node id per line, or a table with a column id. Default: all nodes.")
 ]
 Labels = Annotated[Path | None, typer.Option(help="Table with the columns id and label.")]
 LabelColumn = Annotated[
@@ -58,8 +57,7 @@ ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder tha
 Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same vectors.", min=0)]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe.")]
 KnownText = Annotated[
-    list[str] | None,
-    typer.Option("--text", help="Column with text, if the model does not record it; may be repeated."),
+    list[str] | None, typer.Option("--text", help="Column with text, if the model does not record it; may be repeated.")
 ]
 Memory = Annotated[
     str | None,

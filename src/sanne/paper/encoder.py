@@ -81,10 +81,7 @@ class EncoderLayer(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """(B, N, dim) -> (B, N, dim)."""
-        for sub_layer, norm in (
-            (self.attention, self.attention_norm),
-            (self.feed_forward, self.feed_forward_norm),
-        ):
+        for sub_layer, norm in ((self.attention, self.attention_norm), (self.feed_forward, self.feed_forward_norm)):
             if sub_layer is None or norm is None:
                 continue
             if self.pre_norm:
