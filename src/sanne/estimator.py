@@ -30,6 +30,8 @@ from sanne.vectors.vectors import Embedding
 
 logger = logging.getLogger(__name__)
 
+_NO_NODES: tuple[Any, FloatArray] = np.empty(0, object), np.empty((0, 0), np.float32)
+
 
 class SANNE(BaseEstimator):  # type: ignore[misc]
     """Vectors for the nodes of a graph, and for nodes that arrive later.
@@ -43,7 +45,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     >>> model.embedding_.shape
     """
 
-    _new_nodes: tuple[Any, FloatArray] | None = None  # ids and vectors of the last `transform`, for `similar`
+    _new_nodes = _NO_NODES  # ids and vectors of the last `transform`, for `similar`
 
     def __init__(
         self,
@@ -171,18 +173,14 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     def vector(self, node: Any) -> FloatArray:
         """The vector of a node by its id, known from fit or from the last `transform`."""
         self._fitted()
-        row = _row_of(self.node_ids_, node)
-        if row is not None:
-            return self.embedding_[row]
-        ids, vectors = self._new_nodes or (None, None)
-        new_row = None if ids is None else _row_of(ids, node)
-        if vectors is None or new_row is None:
-            raise UnknownNodeError(
-                f"node {node!r} was not in the fitted graph: embed it first with transform(graph, nodes=[{node!r}]), "
-                "or name the graph that has it (--graph on the command line) or its vectors (--vectors)"
-                f"{did_you_mean(node, self.node_ids_)}"
-            )
-        return vectors[new_row]
+        for ids, vectors in ((self.node_ids_, self.embedding_), self._new_nodes):
+            if (row := _row_of(ids, node)) is not None:
+                return vectors[row]
+        raise UnknownNodeError(
+            f"node {node!r} was not in the fitted graph: embed it first with transform(graph, nodes=[{node!r}]), "
+            "or name the graph that has it (--graph on the command line) or its vectors (--vectors)"
+            f"{did_you_mean(node, self.node_ids_)}"
+        )
 
     def save(self, folder: str | Path, dtype: Dtype = "float32") -> None:
         """Write the model folder, completely or not at all; an earlier model there is replaced.
@@ -229,7 +227,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         self.node_ids_ = node_ids
         self.embedding_ = vectors
         self.uncertainty_ = uncertainty
-        self._new_nodes = None
+        self._new_nodes = _NO_NODES
         self._protect_vectors()
 
     def _protect_vectors(self) -> None:

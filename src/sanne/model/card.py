@@ -34,7 +34,6 @@ def model_card(artifact: Artifact) -> str:
                 "epochs": len(losses) or None,
                 "loss, first and last epoch": f"{losses[0]:.4f}, {losses[-1]:.4f}" if losses else None,
                 "seconds": record.get("seconds"),
-                **record.get("scores", {}),
             }
         ),
         *_chosen(artifact),

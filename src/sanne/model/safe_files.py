@@ -33,7 +33,7 @@ def tensor_shapes(path: Path) -> Shapes:
         for name in file.keys():  # noqa: SIM118 (not a dict)
             part = file.get_slice(name)
             if part.get_dtype() != "F32":
-                raise ValueError(f"{name} holds {part.get_dtype()}, where F32 is expected")
+                raise ValueError(f"{path.name}: {name} holds {part.get_dtype()}, where F32 is expected")
             shapes[name] = tuple(part.get_shape())
     return shapes
 
@@ -60,5 +60,5 @@ def read_tensors(path: Path) -> dict[str, npt.NDArray[np.float32]]:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     for name, tensor in tensors.items():
         if not np.isfinite(tensor).all():
-            raise ValueError(f"{name} holds numbers that are not finite")
+            raise ValueError(f"{path.name}: {name} holds numbers that are not finite")
     return tensors
