@@ -12,7 +12,6 @@ from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from sanne.config import Config
@@ -33,7 +32,7 @@ GRAPH = "graph"  # the graph folder of a bundle
 _TENSORS = "model.safetensors"
 _FILES = (_TENSORS, "features.json", VECTORS)
 _CLASSIFIER = ("classifier.json", "classifier.safetensors")  # of a model that predicts labels too
-_DAMAGE = (SafetensorError, LookupError, TypeError, ValueError, ArithmeticError, AttributeError)  # of contents
+_DAMAGE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)  # of contents
 _LARGEST_CONFIG = 64 * 2**20  # bytes
 _LARGEST_KEPT = 2**28  # bytes of the features of a whole graph, up to which those of some nodes are kept
 
