@@ -49,7 +49,8 @@ class WalkEncoder(nn.Module):
         for layer in self.layers:
             assert isinstance(layer, EncoderLayer)
             if layer.attention is not None:
-                weights = layer.attention.weights(layer.attention_input(hidden)).mean(dim=1)  # (B, N, N)
+                read = layer.attention_norm(hidden) if layer.pre_norm and layer.attention_norm else hidden
+                weights = layer.attention.weights(read).mean(dim=1)  # (B, N, N)
                 flow = (0.5 * weights + 0.5 * identity) @ flow
             hidden = layer(hidden)
         return flow
@@ -88,13 +89,6 @@ class EncoderLayer(nn.Module):
                 hidden = hidden + self.dropout(sub_layer(norm(hidden)))
             else:
                 hidden = norm(hidden + self.dropout(sub_layer(hidden)))
-        return hidden
-
-    def attention_input(self, hidden: Tensor) -> Tensor:
-        """What the attention sub-layer reads."""
-        if self.pre_norm and self.attention_norm is not None:
-            normed: Tensor = self.attention_norm(hidden)
-            return normed
         return hidden
 
 

@@ -102,7 +102,7 @@ def train(
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(derived_seed(seed, "dropout", progress.epoch))
                 first = progress.epoch * stream.steps_per_epoch
-                for batch in stream.batches(first, first + stream.steps_per_epoch):
+                for batch in map(stream.batch, range(first, first + stream.steps_per_epoch)):
                     loss = training_step(model, rows, batch, optimisers)
                     losses += loss.cpu()
                     bar.update()
@@ -197,7 +197,7 @@ def probe_training(graph: Graph, features: FloatArray, model: Model, config: Con
     model.train()
     seconds = []
     with torch_threads(config.train.threads, config.train.batch_size * config.walks.walk_length):
-        for batch in stream.batches(0, _PROBED):
+        for batch in map(stream.batch, range(_PROBED)):
             started = time.perf_counter()
             training_step(model, rows, batch, optimisers)
             seconds.append(time.perf_counter() - started)
