@@ -211,9 +211,8 @@ def _in_words(name: str, value: Any) -> tuple[str, str]:
     if name.endswith("seconds"):
         return words.removesuffix("seconds").strip() or "time", duration(value)
     if name.endswith("bytes"):
-        return words.replace(
-            "peak bytes", "peak memory"
-        ), f"{value / 1e9:.1f} GB" if value >= 1e9 else f"{value / 1e6:.0f} MB"
+        size = f"{value / 1e9:.1f} GB" if value >= 1e9 else f"{value / 1e6:.0f} MB"
+        return words.replace("peak bytes", "peak memory"), size
     return words, f"{value:,}" if type(value) is int else f"{value:.4g}" if type(value) is float else str(value)
 
 
