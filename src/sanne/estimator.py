@@ -85,16 +85,11 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         """
         nodes = y if hasattr(y, "columns") else None
         graph = graph if isinstance(graph, Graph) else load_graph(graph, node_table=nodes)
+        config, seed, record = self._config(), _checked_seed(self.random_state), {"recipe": self.recipe}
         run = Run(None if checkpoint is None else Path(checkpoint), resume, self.progress)
         with contextlib.nullcontext() if run.checkpoint is None else claimed(check_target(run.checkpoint)):
             self.artifact_ = fit_model(
-                graph,
-                self._config(),
-                _checked_seed(self.random_state),
-                on_epoch=on_epoch,
-                features_from=features_from,
-                run=run,
-                record={"recipe": self.recipe},
+                graph, config, seed, on_epoch=on_epoch, features_from=features_from, run=run, record=record
             )
         present = embed_present(self.artifact_, graph, progress=self.progress)
         self._set_vectors(present.node_ids, present.vectors, present.uncertainty)
