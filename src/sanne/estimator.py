@@ -200,22 +200,19 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def _load(cls, folder: str | Path) -> Self:
         artifact = Artifact.read(folder)
-        path = Path(folder) / VECTORS
-        if not path.is_file():
-            raise ModelFolderError(f"{folder}: incomplete model folder, {VECTORS} is missing: fit again")
+        path, dim = Path(folder) / VECTORS, artifact.model.vector_dim
         try:
-            vectors = read_vectors(path)
+            found = read_vectors(path)
+            if found.dim != dim:
+                raise InputError(f"{path}: vectors of size {found.dim}, where the model gives {dim}")
+            if not np.isfinite(found.vectors).all():
+                raise InputError(f"{path}: there are vectors that are not finite")
         except (InputError, OSError) as error:
             raise ModelFolderError(f"{error}: fit again") from None
-        if vectors.dim != (dim := artifact.model.vector_dim):
-            raise ModelFolderError(f"{path}: vectors of size {vectors.dim}, where the model gives {dim}: fit again")
-        if not np.isfinite(vectors.vectors).all():
-            row = int(np.flatnonzero(~np.isfinite(vectors.vectors).all(axis=1))[0])
-            raise ModelFolderError(f"{path}: the vector of node {vectors.node_ids[row]!r} is not finite: fit again")
         recipe = str(artifact.record.get("recipe", DEFAULT_RECIPE))
         model = cls(recipe, settings=_changes(artifact.config, recipe), random_state=artifact.seed)
         model.artifact_ = artifact
-        model._set_vectors(vectors.node_ids, vectors.vectors, vectors.uncertainty)
+        model._set_vectors(found.node_ids, found.vectors, found.uncertainty)
         return model
 
     def _set_vectors(self, node_ids: Any, vectors: FloatArray, uncertainty: FloatArray) -> None:
