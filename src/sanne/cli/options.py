@@ -244,21 +244,17 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def print_json(result: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(_finite(result), default=plain) + "\n")
+    sys.stdout.write(json.dumps(_plain(result)) + "\n")
 
 
-def _finite(value: Any) -> Any:
-    """The value with null for NaN, which JSON does not have."""
+def _plain(value: Any) -> Any:
+    """The value with Python's numbers for numpy's, and null for NaN, which JSON does not have."""
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and value != value else value
-
-
-def plain(value: Any) -> Any:
-    """A numpy value as a Python one."""
-    return value.item() if hasattr(value, "item") else value
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    value = value.item() if hasattr(value, "item") else value
+    return None if value != value else value
 
 
 def seconds_since(started: float) -> float:
