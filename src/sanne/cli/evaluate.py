@@ -19,8 +19,7 @@ def evaluate(
     id: options.LabelId = None,
     label_share: options.LabelShare = None,
     newcomers: Annotated[
-        bool,
-        typer.Option("--newcomers", help="classify: fit again without a tenth of the nodes, and test on those."),
+        bool, typer.Option("--newcomers", help="classify: fit again without a tenth of the nodes, and test on those.")
     ] = False,
     confusion: Annotated[
         Path | None, typer.Option("--plot", help="classify: draw which classes are mistaken, as .png, .svg or .pdf.")
