@@ -23,7 +23,7 @@ def main() -> None:
 
     model = SANNE("fast", random_state=0, progress=False).fit(rest)
     scores = score_links(model.embedding_, hidden, others)
-    print(f"a hidden citation is closer than a pair without one: {scores.auc:.1%} of the time, by vectors")
+    print(f"a hidden citation is closer than a pair without one: {scores['auc']:.1%} of the time, by vectors")
 
     # The simple baseline: how many neighbours two papers share.
     links = rest.adjacency().to_scipy().astype(bool).astype(int)

@@ -7,24 +7,7 @@ from typing import Any, Literal, get_args, get_origin
 
 from sanne.errors import InputError
 
-
-def convert(name: str, value: Any, kind: Any) -> Any:
-    """Turn a value (perhaps a string, or a list from JSON) into the type of its field."""
-    try:
-        if get_origin(kind) is tuple:
-            item = get_args(kind)[0]
-            parts = value.split(",") if isinstance(value, str) else value
-            parts = [parts] if isinstance(parts, int | float) else parts
-            return tuple(convert(name, part, item) for part in parts)
-        if kind is bool and isinstance(value, str):
-            return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}[value.lower()]
-        if kind is int and isinstance(value, float) and value != int(value):
-            raise ValueError
-        if kind in (int, float) and not isinstance(value, bool):
-            return kind(value)
-    except (KeyError, TypeError, ValueError, OverflowError):
-        raise InputError(f"setting {name!r}: {value!r} is not {_type_name(kind)}") from None
-    return value
+_TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
 def within(
@@ -38,17 +21,35 @@ def within(
 
 
 class Checked:
-    """Base of frozen dataclasses: types and ranges of the fields are checked when one is built."""
+    """Base of frozen dataclasses: fields are converted to their types, and their ranges checked, when one is built."""
 
     def __post_init__(self) -> None:
         kinds = typing.get_type_hints(type(self))
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
-            if not _fits(value, kinds[field.name]):
-                raise InputError(f"setting {field.name!r}: {value!r} is not {_type_name(kinds[field.name])}")
+            value = _converted(field.name, getattr(self, field.name), kinds[field.name])
+            object.__setattr__(self, field.name, value)
             if "range" in field.metadata:
                 for item in value if isinstance(value, tuple) else (value,):
                     _check_range(field.name, item, *field.metadata["range"])
+
+
+def _converted(name: str, value: Any, kind: Any) -> Any:
+    """A value, perhaps a string or a list from JSON, as the type of its field."""
+    try:
+        if get_origin(kind) is tuple:
+            parts = value.split(",") if isinstance(value, str) else [value] if isinstance(value, int | float) else value
+            return tuple(_converted(name, part, get_args(kind)[0]) for part in parts)
+        if kind is bool and isinstance(value, str):
+            return _TRUTHS[value.lower()]
+        if kind in (int, float):
+            number = kind(value)
+            if math.isfinite(number) and not isinstance(value, bool) and (isinstance(value, str) or number == value):
+                return number
+        elif value in get_args(kind) if get_origin(kind) is Literal else isinstance(value, kind):
+            return value
+    except (KeyError, TypeError, ValueError, OverflowError):
+        pass
+    raise InputError(f"setting {name!r}: {value!r} is not {_type_name(kind)}")
 
 
 def _check_range(name: str, value: float, low: float, high: float, above: float, below: float) -> None:
@@ -58,26 +59,11 @@ def _check_range(name: str, value: float, low: float, high: float, above: float,
         require(holds, f"{name} must be {limit}, not {value}")
 
 
-def _fits(value: Any, kind: Any) -> bool:
-    origin = get_origin(kind)
-    if origin is Literal:
-        return value in get_args(kind)
-    if origin is tuple:
-        return isinstance(value, tuple) and all(_fits(item, get_args(kind)[0]) for item in value)
-    if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if kind is int:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, kind)
-
-
 def _type_name(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(repr(option) for option in get_args(kind))
-    if get_origin(kind) is tuple:
-        return f"a list of {_type_name(get_args(kind)[0])} values"
     names = {int: "a whole number", float: "a finite number", bool: "true or false", str: "text"}
-    return names.get(kind, str(kind))
+    return names.get(kind, "a list of numbers")
 
 
 def require(condition: bool, message: str) -> None:

@@ -6,7 +6,7 @@ import typing
 from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
-from sanne.checked import Checked, convert, require, within
+from sanne.checked import Checked, require, within
 from sanne.errors import InputError
 
 Normalisation = Literal["none", "l2", "squash"]
@@ -140,8 +140,7 @@ class Config:
         """A copy with some settings changed; values may be strings, as a command line gives them."""
         sections: dict[str, dict[str, Any]] = {}
         for name, value in settings.items():
-            section, kind = _owner(name)
-            sections.setdefault(section, {})[name] = convert(name, value, kind)
+            sections.setdefault(_section(name), {})[name] = value
         changed = {
             section: dataclasses.replace(getattr(self, section), **values) for section, values in sections.items()
         }
@@ -170,11 +169,10 @@ def setting_names() -> list[str]:
     return [f.name for section in _SECTIONS.values() for f in dataclasses.fields(section)]
 
 
-def _owner(name: str) -> tuple[str, Any]:
+def _section(name: str) -> str:
     for section, kind in _SECTIONS.items():
-        hints = typing.get_type_hints(kind)
-        if name in hints:
-            return section, hints[name]
+        if name in kind.__dataclass_fields__:
+            return section
     close = difflib.get_close_matches(name, setting_names(), n=1)
     hint = f": did you mean {close[0]!r}?" if close else f"; the settings are {', '.join(setting_names())}"
     raise InputError(f"unknown setting {name!r}{hint}")

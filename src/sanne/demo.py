@@ -13,7 +13,7 @@ from sanne.datasets.catalogue import load_dataset, named_classes
 from sanne.draw.plot import plot_map
 from sanne.estimator import SANNE
 from sanne.evaluate.baselines import smoothed_features
-from sanne.evaluate.node_classification import score_split
+from sanne.evaluate.node_classification import classify_split
 from sanne.evaluate.splits import seeded_splits
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.split import hide_nodes
@@ -36,7 +36,7 @@ class Task:
     def accuracies(self, vectors: FloatArray) -> list[float]:
         """Accuracy on present and on new nodes."""
         parts = (self.rest, self.new)
-        return [round(score_split(vectors, self.labels, self.train, self.val, part).test, 2) for part in parts]
+        return [round(classify_split(vectors, self.labels, self.train, self.val, part)[0].test, 2) for part in parts]
 
 
 def make_task(dataset: str) -> Task:

@@ -30,6 +30,8 @@ from sanne.vectors.vectors import Embedding
 
 logger = logging.getLogger(__name__)
 
+_NO_NODES: tuple[Any, FloatArray] = np.empty(0, object), np.empty((0, 0), np.float32)
+
 
 class SANNE(BaseEstimator):  # type: ignore[misc]
     """Vectors for the nodes of a graph, and for nodes that arrive later.
@@ -43,7 +45,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     >>> model.embedding_.shape
     """
 
-    _new_nodes: tuple[Any, FloatArray] | None = None  # ids and vectors of the last `transform`, for `similar`
+    _new_nodes = _NO_NODES  # ids and vectors of the last `transform`, for `similar`
 
     def __init__(
         self,
@@ -83,16 +85,11 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         """
         nodes = y if hasattr(y, "columns") else None
         graph = graph if isinstance(graph, Graph) else load_graph(graph, node_table=nodes)
+        config, seed, record = self._config(), _checked_seed(self.random_state), {"recipe": self.recipe}
         run = Run(None if checkpoint is None else Path(checkpoint), resume, self.progress)
         with contextlib.nullcontext() if run.checkpoint is None else claimed(check_target(run.checkpoint)):
             self.artifact_ = fit_model(
-                graph,
-                self._config(),
-                _checked_seed(self.random_state),
-                on_epoch=on_epoch,
-                features_from=features_from,
-                run=run,
-                record={"recipe": self.recipe},
+                graph, config, seed, on_epoch=on_epoch, features_from=features_from, run=run, record=record
             )
         present = embed_present(self.artifact_, graph, progress=self.progress)
         self._set_vectors(present.node_ids, present.vectors, present.uncertainty)
@@ -171,18 +168,14 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     def vector(self, node: Any) -> FloatArray:
         """The vector of a node by its id, known from fit or from the last `transform`."""
         self._fitted()
-        row = _row_of(self.node_ids_, node)
-        if row is not None:
-            return self.embedding_[row]
-        ids, vectors = self._new_nodes or (None, None)
-        new_row = None if ids is None else _row_of(ids, node)
-        if vectors is None or new_row is None:
-            raise UnknownNodeError(
-                f"node {node!r} was not in the fitted graph: embed it first with transform(graph, nodes=[{node!r}]), "
-                "or name the graph that has it (--graph on the command line) or its vectors (--vectors)"
-                f"{did_you_mean(node, self.node_ids_)}"
-            )
-        return vectors[new_row]
+        for ids, vectors in ((self.node_ids_, self.embedding_), self._new_nodes):
+            if (row := _row_of(ids, node)) is not None:
+                return vectors[row]
+        raise UnknownNodeError(
+            f"node {node!r} was not in the fitted graph: embed it first with transform(graph, nodes=[{node!r}]), "
+            "or name the graph that has it (--graph on the command line) or its vectors (--vectors)"
+            f"{did_you_mean(node, self.node_ids_)}"
+        )
 
     def save(self, folder: str | Path, dtype: Dtype = "float32") -> None:
         """Write the model folder, completely or not at all; an earlier model there is replaced.
@@ -207,29 +200,26 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     @classmethod
     def _load(cls, folder: str | Path) -> Self:
         artifact = Artifact.read(folder)
-        path = Path(folder) / VECTORS
-        if not path.is_file():
-            raise ModelFolderError(f"{folder}: incomplete model folder, {VECTORS} is missing: fit again")
+        path, dim = Path(folder) / VECTORS, artifact.model.vector_dim
         try:
-            vectors = read_vectors(path)
+            found = read_vectors(path)
+            if found.dim != dim:
+                raise InputError(f"{path}: vectors of size {found.dim}, where the model gives {dim}")
+            if not np.isfinite(found.vectors).all():
+                raise InputError(f"{path}: there are vectors that are not finite")
         except (InputError, OSError) as error:
             raise ModelFolderError(f"{error}: fit again") from None
-        if vectors.dim != (dim := artifact.model.vector_dim):
-            raise ModelFolderError(f"{path}: vectors of size {vectors.dim}, where the model gives {dim}: fit again")
-        if not np.isfinite(vectors.vectors).all():
-            row = int(np.flatnonzero(~np.isfinite(vectors.vectors).all(axis=1))[0])
-            raise ModelFolderError(f"{path}: the vector of node {vectors.node_ids[row]!r} is not finite: fit again")
         recipe = str(artifact.record.get("recipe", DEFAULT_RECIPE))
         model = cls(recipe, settings=_changes(artifact.config, recipe), random_state=artifact.seed)
         model.artifact_ = artifact
-        model._set_vectors(vectors.node_ids, vectors.vectors, vectors.uncertainty)
+        model._set_vectors(found.node_ids, found.vectors, found.uncertainty)
         return model
 
     def _set_vectors(self, node_ids: Any, vectors: FloatArray, uncertainty: FloatArray) -> None:
         self.node_ids_ = node_ids
         self.embedding_ = vectors
         self.uncertainty_ = uncertainty
-        self._new_nodes = None
+        self._new_nodes = _NO_NODES
         self._protect_vectors()
 
     def _protect_vectors(self) -> None:

@@ -168,7 +168,7 @@ def judge_links(model: SANNE, graph: Graph, fraction: float, seed: int) -> dict[
     logger.info("fitting again without %s edges", f"{len(positives):,}")
     again = SANNE(**model.get_params()).fit(train_graph)
     scores = {
-        name: score_links(rows, positives, negatives).to_dict()
+        name: score_links(rows, positives, negatives)
         for name, rows in {"sanne": again.embedding_, **_baselines(train_graph, seed)}.items()
     }
     own = scores.pop("sanne")
@@ -190,7 +190,7 @@ def judge_communities(
     graph = graph if np.array_equal(rows, np.arange(graph.num_nodes)) else graph.subgraph(rows)
     links = graph.adjacency("both").to_scipy()
     scores = {
-        name: score_communities(vectors, labels, adjacency=links, num_communities=count, seed=seed).to_dict()
+        name: score_communities(vectors, labels, adjacency=links, num_communities=count, seed=seed)
         for name, vectors in {"sanne": model.embedding_, **_baselines(graph, seed)}.items()
     }
     own = scores.pop("sanne")

@@ -1,5 +1,6 @@
 """Labels of nodes from a model's vectors: a scikit-learn classifier that takes node ids, and tables of predictions."""
 
+import copy
 import dataclasses
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from sanne.errors import InputError, UnknownNodeError
 from sanne.estimator import SANNE
@@ -58,12 +60,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows, labels = self._fitted_vectors(ids), np.asarray(y)
         if labels.ndim not in (1, 2) or len(labels) != len(rows):
             raise InputError(f"{len(rows)} node ids but labels of shape {labels.shape}: give one label per node")
-        if labels.ndim == 2:
+        several = labels.ndim == 2
+        if several:
             members, classes = labels.astype(bool), list(range(labels.shape[1]))
         else:
-            found, codes = np.unique(labels, return_inverse=True)
-            members, classes = codes[:, None] == np.arange(len(found)), found.tolist()
-        several = labels.ndim == 2
+            found = np.unique(labels)
+            members, classes = labels[:, None] == found, found.tolist()
         if self.C is not None and not (isinstance(self.C, int | float) and 0 < self.C < np.inf):
             raise InputError(f"C must be a positive number, or None for the best by cross-validation, not {self.C!r}")
         return self._use(learn_classifier(rows, members, classes, several=several, C=self.C, seed=self.random_state))
@@ -76,19 +78,21 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, ids: Iterable[Any]) -> npt.NDArray[np.float64]:
         """Calibrated probabilities (count, classes), with columns as in `classes_`."""
-        classifier = self._learnt()
-        return classifier.probabilities(self._vectors(ids))
+        check_is_fitted(self)
+        return self.classifier_.probabilities(self._vectors(ids))
 
     def predict(self, ids: Iterable[Any]) -> npt.NDArray[Any]:
         """The likeliest label of every node; with several labels a node, a matrix of 0 and 1."""
-        likely, threshold = self.predict_proba(ids), self._learnt().threshold
+        likely = self.predict_proba(ids)
+        threshold = self.classifier_.threshold
         if threshold is None:
             return np.asarray(self.classes_[likely.argmax(axis=1)])
         return given_labels(likely, threshold).astype(np.int64)
 
     def save(self, folder: str | Path) -> None:
         """Write the model folder with the classifier in it; `sanne predict`, `sanne serve` and `load` use it."""
-        save_classifier(self._model(), self._learnt(), folder)
+        check_is_fitted(self)
+        save_classifier(self._model(), self.classifier_, folder)
 
     @classmethod
     def load(cls, folder: str | Path, *, graph: Any = None) -> Self:
@@ -105,19 +109,12 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return type(self)(**self.get_params())
 
     def _model(self) -> SANNE:
-        model = self.model if isinstance(self.model, SANNE) else None
-        if isinstance(self.model, str | Path):
-            model = SANNE.load(self.model)
+        model = SANNE.load(self.model) if isinstance(self.model, str | Path) else self.model
         if model is None or not hasattr(model, "artifact_"):
             raise NotFittedError(
                 "NodeClassifier needs a fitted model: NodeClassifier(SANNE().fit(graph)), or its folder"
             )
         return model
-
-    def _learnt(self) -> Classifier:
-        if not hasattr(self, "classifier_"):
-            raise NotFittedError("this NodeClassifier is not fitted yet: call fit(ids, labels) first")
-        return self.classifier_
 
     def _vectors(self, ids: Iterable[Any]) -> FloatArray:
         if self.graph is None:
@@ -141,8 +138,7 @@ def saved_classifier(model: SANNE) -> Classifier:
 
 def save_classifier(model: SANNE, classifier: Classifier, folder: str | Path) -> None:
     """Write a model with a classifier as a model folder."""
-    kept = SANNE()
-    kept.__dict__.update(model.__dict__)
+    kept = copy.copy(model)
     kept.artifact_ = dataclasses.replace(model.artifact_, classifier=classifier)
     kept.save(folder)
 
@@ -206,8 +202,7 @@ def predict_nodes(
             yield from zip(part.node_ids.tolist(), found, part.uncertainty.tolist(), strict=True)
         return
     rows = np.arange(len(model.node_ids_)) if ids is None else fitted_rows(model, ids)
-    for first in range(0, len(rows), _ROWS_AT_ONCE):
-        some = rows[first : first + _ROWS_AT_ONCE]
+    for some in np.array_split(rows, len(rows) // _ROWS_AT_ONCE + 1):
         found = classifier.predict(model.embedding_[some])
         yield from zip(model.node_ids_[some].tolist(), found, model.uncertainty_[some].tolist(), strict=True)
 

@@ -18,8 +18,8 @@ from sanne.graph.folder.store import is_graph_folder, save_graph
 from sanne.graph.graph import Graph
 from sanne.graph.ids import refuse_control_character
 from sanne.graph.load import load_graph, tables_in
-from sanne.graph.readers.delimited import ending, near
-from sanne.graph.readers.named import TABLES, key_column, open_table
+from sanne.graph.readers.delimited import check_is_file, check_utf8, ending, near, open_text
+from sanne.graph.readers.named import TABLES, Asked, as_names, key_column, open_table
 from sanne.graph.readers.tables import read_columns
 from sanne.infer.embed import embed
 from sanne.model.artifact import GRAPH, Artifact
@@ -27,29 +27,19 @@ from sanne.model.artifact import GRAPH, Artifact
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class ModelSource:
+@dataclass(frozen=True, kw_only=True)
+class ModelSource(Asked):
     """What `load_graph` needs to read a graph again."""
 
     source: str
     node_table: str | None = None
-    text: tuple[str, ...] | None = None
-    features: tuple[str, ...] | None = None
-    label: str | None = None
-    src: str | None = None
-    dst: str | None = None
-    id: str | None = None
-    kind: str | None = None
-    kind_weights: Any = None
-    unknown: str | None = None
-    directed: bool = False
     remembered: bool = False  # by a model, so that files may have moved since
 
     @classmethod
     def of(cls, source: str, *, node_table: Path | None = None, **options: Any) -> Self:
         """A source as a command line gives it; paths are made absolute, so that they hold from other folders."""
         table = None if node_table is None else _absolute(str(node_table))
-        return cls(_absolute(source), table, **_tuples(options))
+        return cls(source=_absolute(source), node_table=table, **_tuples(options))
 
     @classmethod
     def of_model(
@@ -98,7 +88,7 @@ class ModelSource:
         folder, table = Path(self.source), self.node_table
         if self.source and folder.is_dir():
             table = tables_in(folder, table)[1]
-        used = (*(self.text or ()), self.label or "label")
+        used = (*as_names(self.text), self.label or "label")
         return {} if table is None else read_columns(table, node_ids, used, self.id)
 
     def to_dict(self) -> dict[str, Any]:
@@ -133,21 +123,15 @@ def read_node_list(path: Path, id: str | None = None) -> list[Any]:
         key = key_column(table, id)
         listed, unit = table.read([key], [key])[key], "row"
     else:
-        listed, unit = pa.array([line.strip() for line in _lines(path)]), "line"
+        check_is_file(path)
+        check_utf8(path)
+        with open_text(path) as lines:
+            listed, unit = pa.array([line.strip() for line in lines], pa.string()), "line"
     refuse_control_character(listed, lambda row: f"{path}, {unit} {row + 1}")
     ids = [node_id for node_id in listed.to_pylist() if node_id != ""]
     if not ids:
         raise InputError(f"{path}: no node ids in it; write one a {unit}, or leave --nodes out for all nodes")
     return ids
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8-sig").split("\n")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; write one node id a line into it") from None
-    except (UnicodeDecodeError, OSError) as error:
-        raise InputError(f"{path}: not readable as UTF-8 text ({error})") from None
 
 
 def _tuples(options: dict[str, Any]) -> dict[str, Any]:

@@ -183,8 +183,8 @@ BUILD_POINTS = [
     "sanne.graph.folder.build.open_table",
     "sanne.graph.folder.build.write_node_data",
     "sanne.graph.folder.build.read_ids",
-    "sanne.graph.folder.build.DatabaseIds._run",
-    "sanne.graph.folder.build.DatabaseIds.codes",
+    "sanne.graph.folder.numbering.DatabaseIds._run",
+    "sanne.graph.folder.numbering.DatabaseIds.codes",
     "sanne.graph.folder.build.write_arcs",
     "sanne.graph.folder.strings.StringsWriter.write",
 ]

@@ -9,9 +9,9 @@ import pytest
 
 from sanne.draw import image, plot, reduce
 from sanne.draw.colours import NO_LABEL, OTHER, PALETTE, PLAIN
-from sanne.draw.image import legend_entries
+from sanne.draw.image import MAPS, check_picture, legend_entries
 from sanne.draw.picture import MapPicture
-from sanne.draw.plot import check_picture, map_points, plot_map
+from sanne.draw.plot import map_points, plot_map
 from sanne.errors import InputError, MissingExtraError
 
 RANDOM = np.random.default_rng(0)
@@ -170,7 +170,7 @@ def test_a_picture_names_the_missing_extra_and_a_page_needs_none(
     hide(monkeypatch, "matplotlib")
     hide(monkeypatch, "openTSNE")
     with pytest.raises(MissingExtraError, match=r"matplotlib: pip install 'sanne\[plot\]'"):
-        check_picture(tmp_path / "map.png")
+        check_picture(tmp_path / "map.png", MAPS)
     plot_map(VECTORS, LABELS, tmp_path / "map.html")
     assert (tmp_path / "map.html").stat().st_size > 5_000
 
@@ -184,9 +184,9 @@ def test_missing_tsne_falls_back_only_when_not_asked_for(monkeypatch: pytest.Mon
 
 def test_bad_input_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"unknown ending '\.gif'"):
-        check_picture(tmp_path / "map.gif")
+        check_picture(tmp_path / "map.gif", MAPS)
     with pytest.raises(InputError, match="mkdir -p"):
-        check_picture(tmp_path / "no" / "map.png")
+        check_picture(tmp_path / "no" / "map.png", MAPS)
     for bad, text in (
         ({"vectors": VECTORS * np.nan}, "finite"),
         ({"labels": LABELS[:3]}, "60 vectors but 3 labels"),

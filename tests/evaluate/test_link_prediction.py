@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 
-from sanne.errors import InputError
 from sanne.evaluate import link_prediction
 from sanne.evaluate.link_prediction import pair_products, score_links
 
@@ -15,21 +14,18 @@ VECTORS = np.array([[1.0, 0], [5, 0], [0.6, 0.8], [0, 2], [-1, 0]])
 
 def test_scores_by_hand() -> None:
     # edges: 1.0 and 0.0; others: 0.6 and -1.0, so three of four comparisons are won and ranks are 1 and 2
-    scores = score_links(VECTORS, [[0, 1], [0, 3]], [[0, 2], [0, 4]], hits_at=(1, 2))
-    assert scores.auc == 0.75
-    assert scores.mrr == 0.75
-    assert scores.hits == {1: 0.5, 2: 1.0}
-    assert scores.average_precision == pytest.approx(0.5 * 1 + 0.5 * 2 / 3)
-    assert json.loads(json.dumps(scores.to_dict()))["hits@2"] == 1.0
+    scores = score_links(VECTORS, np.array([[0, 1], [0, 3]]), np.array([[0, 2], [0, 4]]), hits_at=(1, 2))
+    assert scores["average_precision"] == pytest.approx(0.5 * 1 + 0.5 * 2 / 3)
+    assert scores | {"auc": 0.75, "mrr": 0.75, "hits@1": 0.5, "hits@2": 1.0} == scores
+    assert json.loads(json.dumps(scores)) == scores
 
 
 def test_ties_earn_nothing() -> None:
     same = np.ones((4, 3))
-    pool = [[0, 2], [0, 3], [1, 3]]
-    scores = score_links(same, [[0, 1]], pool, hits_at=(1, 3))
-    assert scores.auc == 0.5
-    assert scores.mrr == pytest.approx(1 / 2.5)
-    assert scores.hits == {1: 0.0, 3: 1.0}
+    pool = np.array([[0, 2], [0, 3], [1, 3]])
+    scores = score_links(same, np.array([[0, 1]]), pool, hits_at=(1, 3))
+    assert scores["mrr"] == pytest.approx(1 / 2.5)
+    assert scores | {"auc": 0.5, "hits@1": 0.0, "hits@3": 1.0} == scores
 
 
 def test_zero_vectors_and_blocks_of_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,20 +35,7 @@ def test_zero_vectors_and_blocks_of_pairs(monkeypatch: pytest.MonkeyPatch) -> No
     whole = score_links(vectors, *pairs)
     monkeypatch.setattr(link_prediction, "_PAIRS_AT_ONCE", 7)
     assert score_links(vectors, *pairs) == whole
-    assert 0 < whole.mrr < 1
-
-
-def test_bad_input_is_named() -> None:
-    for positives, negatives, text in (
-        ([[0, 5]], [[0, 1]], r"positives name a node outside 0\.\.4"),
-        ([[0, 1]], np.empty((0, 2), int), "negatives must be node pairs"),
-        ([0, 1], [[0, 1]], "positives must be node pairs"),
-        ([[0, 1], [0, 2]], [[[0, 1]]], "negatives must be node pairs"),
-    ):
-        with pytest.raises(InputError, match=text):
-            score_links(VECTORS, positives, negatives)
-    with pytest.raises(InputError, match="finite"):
-        score_links(VECTORS * np.nan, [[0, 1]], [[0, 2]])
+    assert 0 < whole["mrr"] < 1
 
 
 def test_weights_change_the_products() -> None:

@@ -18,17 +18,6 @@ def test_a_small_graph_shares_what_is_left_in_proportion() -> None:
     assert all(sorted(row) == list(range(40)) for row in drawn.tolist())
 
 
-def test_classes_may_be_text() -> None:
-    labels = np.array(["x", "y", "", "x", "y", "x"], dtype=object)
-    splits = seeded_splits(labels, seed=0, count=3)
-    assert splits.train.shape == (3, 2)
-    assert not (np.concatenate([splits.train, splits.val, splits.test], axis=1) == 2).any()
-
-
 def test_labels_that_cannot_be_split() -> None:
     with pytest.raises(InputError, match="1 classes among the labels"):
         seeded_splits(np.zeros(5, int), seed=0)
-    with pytest.raises(InputError, match="class 1 has a single node"):
-        seeded_splits(np.array([0, 0, 1]), seed=0)
-    with pytest.raises(InputError, match="one class per node"):
-        seeded_splits(np.zeros((5, 2), int), seed=0)

@@ -106,7 +106,7 @@ def liars(files: Files) -> list[Crafted]:
     found: list[Crafted] = []
     for length in (2**60, 2**63, 2**64 - 1, 100_000_001, 0, len(model)):
         head = struct.pack("<Q", length)
-        found += [("model-dense", "model.safetensors", head + model[8:], "model.safetensors: damaged")]
+        found += [("model-dense", "model.safetensors", head + model[8:], "damaged (model.safetensors: ")]
         found += [("checkpoint", "m.checkpoint", head + checkpoint[8:], "not a readable checkpoint")]
     for change in (
         lambda t: t.update(shape=[2**30, 2**30]),

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from planted import assert_same_graph
 from sanne.errors import InputError, MissingExtraError
-from sanne.graph.folder.build import DatabaseIds, build_graph, parse_size
+from sanne.graph.folder.build import build_graph, parse_size
+from sanne.graph.folder.numbering import DatabaseIds
 from sanne.graph.folder.store import open_graph
 from sanne.graph.load import load_graph
 
@@ -34,8 +35,7 @@ def small_blocks(patch: pytest.MonkeyPatch) -> None:
     patch.setattr("sanne.graph.folder.build._ROWS_AT_ONCE", 3)
     patch.setattr("sanne.graph.folder.arcs._BYTES_PER_ARC", 2**29)
     patch.setattr("sanne.graph.folder.arcs._ARCS_AT_ONCE", 4)
-    patch.setattr("sanne.graph.ids.IDS_AT_ONCE", 2)
-    patch.setattr("sanne.graph.folder.build.IDS_AT_ONCE", 2)
+    patch.setattr("sanne.graph.folder.numbering._IDS_AT_ONCE", 2)
     patch.setattr("sanne.graph.folder.build._ROWS_AT_ONCE", 2)
 
 
@@ -173,7 +173,7 @@ BAD: list[tuple[dict[str, Any], dict[str, Any] | None, dict[str, Any], str]] = [
     ({"src": ["a"], "dst": ["b"]}, {"id": ["a", "b", "a"], "x": [1, 2, 3]}, {}, r"id 'a' stands more than once"),
     ({"src": [1], "dst": [2]}, {"id": [1, 2, 1], "x": [1, 2, 3]}, {}, r"id 1 stands more than once"),
     ({"src": [1], "dst": [2]}, {"id": [1, 2], "x": [1.0, None]}, {}, r"(row 2|line 3): node '?2'? has no number"),
-    ({"src": [1], "dst": [2]}, {"node": [1, 2]}, {}, r"needs a column 'id'"),
+    ({"src": [1], "dst": [2]}, {"node": [1, 2]}, {}, r"no column 'id'"),
     ({"src": [1], "dst": [2]}, {"id": [1, 2]}, {"text": "note"}, r"no text column 'note'"),
     ({"src": pa.array([], pa.int64()), "dst": pa.array([], pa.int64())}, None, {}, r"it has no edges"),
 ]

@@ -52,8 +52,8 @@ def test_repeated_weights_add_up_and_both_directions_are_one_edge() -> None:
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf"), 1e300])
-def test_a_weight_that_is_no_positive_number_is_refused_by_position(bad: float) -> None:
-    with pytest.raises(InputError, match="edge 2"):
+def test_a_weight_that_is_no_positive_number_is_refused_by_its_edge(bad: float) -> None:
+    with pytest.raises(InputError, match="the edge from node 'b' to node 'c' has the weight"):
         Graph.from_edges([0, 1], [1, 2], [1.0, bad], node_ids=["a", "b", "c"])
 
 

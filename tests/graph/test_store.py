@@ -127,7 +127,7 @@ def edit(**changes: Any) -> Callable[[Path], None]:
         ("texts.bytes.npy", cut, r"texts\.bytes\.npy: damaged"),
         ("graph.json", cut, r"graph\.json: damaged \(not readable as JSON"),
         ("graph.json", edit(format="other"), "not a sanne graph"),
-        ("graph.json", edit(format_version=2), r"newer sanne \(format 2.*upgrade"),
+        ("graph.json", edit(format_version=2), "format 2 of a newer sanne.*upgrade"),
         ("graph.json", edit(directed=None), "no valid 'directed'"),
         ("graph.json", edit(files={}), "does not describe"),
         ("graph.json", Path.unlink, "no graph.json; make one with sanne build"),

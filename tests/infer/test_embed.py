@@ -14,7 +14,6 @@ from sanne.errors import InputError, UnknownNodeError
 from sanne.features.numeric import Standardised
 from sanne.graph.folder.store import open_graph, save_graph
 from sanne.graph.graph import Graph
-from sanne.infer import embed as embed_module
 from sanne.infer import read as read_module
 from sanne.infer.embed import embed, embed_parts, embed_present
 from sanne.model.artifact import Artifact
@@ -209,9 +208,8 @@ def test_a_graph_that_lacks_what_the_model_reads_is_named(artifact: Artifact) ->
 
 def test_parts_are_the_whole_bit_for_bit(artifact: Artifact, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(artifact.model, "nodes_at_once", 7)
-    monkeypatch.setattr(embed_module, "NODES_A_PART", 30)
     whole = embed(artifact, BIGGER, explain=2)
-    parts = list(embed_parts(artifact, BIGGER, explain=2))
+    parts = list(embed_parts(artifact, BIGGER, explain=2, nodes_a_part=28))
     assert len(parts) > 3
     assert np.concatenate([part.node_ids for part in parts]).tolist() == BIGGER.node_ids.tolist()
     assert np.array_equal(np.concatenate([part.vectors for part in parts]), whole.vectors)

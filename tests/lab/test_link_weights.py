@@ -25,7 +25,7 @@ def test_learnt_weights_find_the_coordinates_that_tell_edges() -> None:
     assert set(np.argsort(-np.abs(weights))[:2]) == {2, 4}
     assert weights[2] > 0 > weights[4]
     learnt, plain = (
-        rank_links(*(pair_products(vectors, pairs, each) for pairs in part(asked)), hits_at=()).auc
+        rank_links(*(pair_products(vectors, pairs, each) for pairs in part(asked)), hits_at=())["auc"]
         for each in (weights, None)
     )
     assert learnt > plain + 0.2

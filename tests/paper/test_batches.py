@@ -58,11 +58,3 @@ def test_an_epoch_has_as_many_steps_as_its_walks_need() -> None:
 
 def test_another_seed_gives_another_order_and_other_walks() -> None:
     assert not np.array_equal(stream(seed=1).batch(0).walks[:, 0], stream(seed=0).batch(0).walks[:, 0])
-
-
-def test_batches_drawn_ahead_are_the_same() -> None:
-    ahead = list(stream(batch_size=7).batches(3, 9))
-    assert [batch.position for batch in ahead] == list(range(3, 9))
-    for batch in ahead:
-        assert np.array_equal(batch.walks, stream(batch_size=7).batch(batch.position).walks)
-    assert list(stream().batches(2, 2)) == []

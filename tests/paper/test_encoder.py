@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from sanne.config import ModelConfig
-from sanne.paper.encoder import SelfAttention, WalkEncoder, normalise, sinusoidal_positions
+from sanne.paper.encoder import WalkEncoder, normalise, sinusoidal_positions
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -78,22 +78,6 @@ def test_the_pre_norm_layer_normalises_what_enters_and_the_end() -> None:
         y = u + attention(layer_norm(u, layer.attention_norm), layer, 2)[0]
         z = y + feed_forward(layer_norm(y, layer.feed_forward_norm), layer)
         assert np.allclose(found, layer_norm(z, model.final_norm), atol=1e-6)
-
-
-@pytest.mark.parametrize("length", [1, 8, 40])
-def test_attention_and_its_gradient_are_those_of_torchs_own_kernel(length: int) -> None:
-    torch.manual_seed(0)
-    attention = SelfAttention(12, 3).double()
-    hidden = torch.randn(5, length, 12, dtype=torch.float64, requires_grad=True)
-    split = attention.queries_keys_values(hidden).view(5, length, 3, 3, 4).permute(2, 0, 3, 1, 4)
-    expected = attention.combine(F.scaled_dot_product_attention(*split).transpose(1, 2).flatten(2))
-    found, towards = attention(hidden), torch.randn(5, length, 12, dtype=torch.float64)
-    torch.testing.assert_close(found, expected)
-    inputs = (hidden, *attention.parameters())
-    for ours, theirs in zip(
-        torch.autograd.grad(found, inputs, towards), torch.autograd.grad(expected, inputs, towards), strict=True
-    ):
-        torch.testing.assert_close(ours, theirs)
 
 
 def test_the_gradient_of_the_feed_forward_layer_is_that_of_its_parts() -> None:

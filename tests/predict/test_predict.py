@@ -304,7 +304,7 @@ def test_clone_keeps_the_fitted_model_and_forgets_the_labels(model: SANNE) -> No
     assert copy.model is model
     assert copy.get_params() == {"model": model, "graph": None, "C": 2.0, "random_state": 0}
     assert copy.set_params(C=None).C is None
-    with pytest.raises(NotFittedError, match="call fit"):
+    with pytest.raises(NotFittedError, match="Call 'fit'"):
         copy.predict(IDS)
     with pytest.raises(NotFittedError, match="fitted model"):
         NodeClassifier(SANNE()).fit(IDS, LABELS)

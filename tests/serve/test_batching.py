@@ -69,16 +69,15 @@ def test_what_waits_is_computed_together_up_to_the_limit() -> None:
     assert reports == [("work", 1, 1), ("work", 4, 4), ("work", 2, 2)]
 
 
-def test_kinds_are_not_mixed_and_some_are_never_shared() -> None:
-    gate, other, alone = Gate(), Gate(), Gate()
+def test_kinds_are_not_mixed() -> None:
+    gate, other = Gate(), Gate()
     other.open.set()
-    alone.open.set()
-    one, two, three = Kind("one", gate), Kind("two", other), Kind("three", alone, together=False)
+    one, two = Kind("one", gate), Kind("two", other)
 
     async def test(worker: Worker) -> None:
         tasks = [asyncio.create_task(worker.run(one, 0))]
         await entered(gate)
-        for kind, payload in ((one, 1), (two, 2), (three, 3), (two, 4), (three, 5), (one, 6)):
+        for kind, payload in ((one, 1), (two, 2), (two, 4), (one, 6)):
             tasks.append(asyncio.create_task(worker.run(kind, payload)))
         await asyncio.sleep(0.01)
         gate.open.set()
@@ -87,7 +86,6 @@ def test_kinds_are_not_mixed_and_some_are_never_shared() -> None:
     with_worker(test)
     assert gate.batches == [[0], [1, 6]]
     assert other.batches == [[2, 4]]
-    assert alone.batches == [[3], [5]]
 
 
 def test_a_full_queue_refuses_and_says_when_to_come_back() -> None:

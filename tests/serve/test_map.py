@@ -59,12 +59,12 @@ def test_a_plain_map_is_there_at_once_and_a_better_one_follows(tmp_path: Path, n
     assert first.layout.kind == "pca"
     assert node_map.layout.kind == "tsne"
     assert first.layout.version != node_map.layout.version
-    assert sorted(node_map.layout.rows) == list(range(GROUPS * SIZE))
+    assert sorted(node_map.rows) == list(range(GROUPS * SIZE))
 
 
 def test_groups_stay_together(node_map: NodeMap) -> None:
     layout = node_map.layout
-    own = LABELS[layout.rows]
+    own = LABELS[node_map.rows]
     square = ((layout.points[:, None] - layout.points[None]) ** 2).sum(axis=2)
     np.fill_diagonal(square, np.inf)
     assert (own[square.argmin(axis=1)] == own).mean() > 0.95
@@ -96,9 +96,9 @@ def test_newcomers_fall_among_their_like_and_move_nobody(node_map: NodeMap) -> N
     vectors = planted(seed=3, size=5)
     points, nearest = node_map.place(vectors)
     expected = np.repeat(np.arange(GROUPS), 5)
-    found = groups_of(points, node_map.layout.points, LABELS[node_map.layout.rows])
+    found = groups_of(points, node_map.layout.points, LABELS[node_map.rows])
     assert (found == expected).mean() > 0.9
-    assert (LABELS[node_map.layout.rows[nearest]] == expected).all()
+    assert (LABELS[node_map.rows[nearest]] == expected).all()
     np.testing.assert_array_equal(node_map.layout.points, before)
 
 
@@ -120,7 +120,7 @@ def test_regions_are_named_by_words_that_set_them_apart(tmp_path: Path) -> None:
     (community,) = node_map.layout.colourings
     assert sorted(community.classes) == sorted(region.name for region in broad)
     for code in range(GROUPS):  # none holds nodes of two groups
-        assert len(set(LABELS[node_map.layout.rows[community.codes == code]])) == 1
+        assert len(set(LABELS[node_map.rows[community.codes == code]])) == 1
 
 
 def test_of_many_nodes_a_sample_is_drawn_and_of_it_a_part_is_fitted(
@@ -131,16 +131,16 @@ def test_of_many_nodes_a_sample_is_drawn_and_of_it_a_part_is_fitted(
     monkeypatch.setattr("sanne.draw.reduce.FITTED_AT_MOST", 60)
     node_map = laid_out(tmp_path, planted(), COLUMNS)
     layout = node_map.layout
-    assert len(layout.rows) == len(set(layout.rows)) == 80
+    assert len(node_map.rows) == len(set(node_map.rows)) == 80
     assert node_map.total == 90
     assert layout.kind == "tsne"
-    found = groups_of(layout.points[60:], layout.points[:60], LABELS[layout.rows[:60]])
-    assert (found == LABELS[layout.rows[60:]]).mean() > 0.9
+    found = groups_of(layout.points[60:], layout.points[:60], LABELS[node_map.rows[:60]])
+    assert (found == LABELS[node_map.rows[60:]]).mean() > 0.9
 
 
 def test_nodes_are_in_random_order(node_map: NodeMap, folder: Path) -> None:
-    rows = node_map.layout.rows
-    assert np.array_equal(rows, NodeMap(folder, planted(), COLUMNS).layout.rows)
+    rows = node_map.rows
+    assert np.array_equal(rows, NodeMap(folder, planted(), COLUMNS).rows)
     assert {group: (LABELS[rows[:30]] == group).any() for group in range(GROUPS)} == dict.fromkeys(range(GROUPS), True)
 
 
@@ -177,7 +177,7 @@ def test_without_opentsne_the_plain_map_stays(
     assert node_map.layout.kind == "pca"
     assert "sanne[plot]" in caplog.text
     points, _ = node_map.place(planted()[:2])
-    np.testing.assert_allclose(points[0], node_map.layout.points[node_map.layout.rows == 0][0], atol=0.3)
+    np.testing.assert_allclose(points[0], node_map.layout.points[node_map.rows == 0][0], atol=0.3)
 
 
 def test_a_process_lays_out_what_a_thread_does(

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.paper.device import torch_stream
-from sanne.paper.loop import RowAdam
 from sanne.seeds import numpy_stream
 from sanne_lab.baselines.interface import Snapshot
 
@@ -60,7 +59,7 @@ class _AutoEncoder(nn.Module):
         """Adam for the middle, and for those rows of the tables that a batch has read."""
         tables = [self.inward.weight, self.outward.weight, self.outward_bias.weight]
         middle = [self.inward_bias, self.encode_weight, self.encode_bias, self.decode_weight, self.decode_bias]
-        return [RowAdam(tables, rate), torch.optim.Adam(middle, rate)]
+        return [torch.optim.SparseAdam(tables, rate), torch.optim.Adam(middle, rate)]
 
     def encode(self, rows: Any) -> Tensor:
         """Vectors of sparse adjacency rows, (rows, dim)."""

@@ -1,5 +1,6 @@
 """`sanne bench train`: a training step, beside the matrix products of the same shapes on the same machine."""
 
+import itertools
 import time
 from collections.abc import Callable
 from typing import Any
@@ -74,12 +75,12 @@ def timed_in_turns(tasks: list[Callable[[], object]], times: int, rounds: int = 
 
 
 def _stepper(graph: Graph, config: Config) -> Callable[[], object]:
-    """A function that does the next training step, its walks drawn ahead as in a fit."""
+    """A function that does the next training step, its walks drawn first as in a fit."""
     feature_map, features = choose_features(graph, config.features).fit_transform(graph, config.features, 0)
     adjacency = graph.adjacency()
     model = WalkModel(config, width=feature_map.width, num_nodes=graph.num_nodes, seed=0)
     optimisers = make_optimisers(model, config.train)
-    batches = WalkStream(adjacency, config.walks, config.train, seed=0).batches(0, 10**9)
+    batches = map(WalkStream(adjacency, config.walks, config.train, seed=0).batch, itertools.count())
     rows = torch.from_numpy(features)
     model.train()
     return lambda: training_step(model, rows, next(batches), optimisers)

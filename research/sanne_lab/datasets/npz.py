@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from sanne.errors import InputError, first_line
 from sanne.graph.graph import Graph
-from sanne.graph.readers.arrays import read_arrays
-from sanne.graph.readers.node_data import as_features
+from sanne.graph.readers.arrays import as_features, read_arrays
 from sanne.graph.sparse import checked_sparse
 
 WORDS = ("words_indptr", "words_indices", "words_values", "num_words")

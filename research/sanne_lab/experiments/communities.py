@@ -37,7 +37,7 @@ def _measure(system: System, dataset: str, seed: int) -> Measured:
 
     seconds = system.fit(graph, seed, None, consider)
     scores = score_communities(last[0], graph.labels, adjacency=graph.adjacency("both").to_scipy(), seed=seed)
-    return Measured(seconds, {"all": {"val": None, **scores.to_dict()}})
+    return Measured(seconds, {"all": {"val": None, **scores}})
 
 
 make_cells = functools.partial(cells_of, NAME, measure, SEEDS)

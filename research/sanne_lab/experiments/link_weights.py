@@ -6,15 +6,15 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.device import calm_threads
-from sanne.evaluate.link_prediction import node_pairs, pair_products, rank_links
+from sanne.evaluate.link_prediction import Pairs, pair_products, rank_links
 from sanne_lab.evaluate.logistic import fit_one_vs_rest
 
 
 def learn_weights(
     vectors: npt.ArrayLike,
-    positives: npt.ArrayLike,
-    negatives: npt.ArrayLike,
-    validation: tuple[npt.ArrayLike, npt.ArrayLike],
+    positives: Pairs,
+    negatives: Pairs,
+    validation: tuple[Pairs, Pairs],
     *,
     Cs: Sequence[float] = (0.01, 0.1, 1.0, 10.0),
 ) -> npt.NDArray[np.float64]:
@@ -25,13 +25,12 @@ def learn_weights(
     >>> weights = learn_weights(vectors, edges, non_edges, (val_edges, val_non_edges))
     """
     rows = np.asarray(vectors, np.float64)
-    edges, others = (node_pairs(pairs, len(rows), "training pairs") for pairs in (positives, negatives))
-    pairs = np.concatenate([edges, others])
+    pairs = np.concatenate([positives, negatives])
     products = rows[pairs[:, 0]] * rows[pairs[:, 1]]
     scale = products.std() or 1.0
-    truth = np.repeat([1, 0], [len(edges), len(others)])
+    truth = np.repeat([1, 0], [len(positives), len(negatives)])
     with calm_threads(products):
         weights = fit_one_vs_rest(products / scale, truth[:, None], Cs).weights[:, :, 0]  # (C, dim)
-    yes, no = (node_pairs(pairs, len(rows), "validation pairs") for pairs in validation)
-    aucs = [rank_links(pair_products(rows, yes, each), pair_products(rows, no, each), ()).auc for each in weights]
+    yes, no = validation
+    aucs = [rank_links(pair_products(rows, yes, each), pair_products(rows, no, each), ())["auc"] for each in weights]
     return np.asarray(weights[int(np.argmax(aucs))])

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sanne.errors import InputError
-from sanne.evaluate.link_prediction import LinkScores, pair_products, rank_links
+from sanne.evaluate.link_prediction import pair_products, rank_links
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.graph.split import hold_out_edges, non_edges
 from sanne.seeds import numpy_stream
@@ -83,9 +83,9 @@ def best_scores(vectors: FloatArray, held: HeldOut, seed: int) -> dict[str, Any]
     best: dict[str, Any] = {"val": -1.0}
     for method in METHODS:
         weights = _learnt(vectors, held, seed) if method == "learnt" else None
-        val = _score(vectors, method, weights, held.validation).auc
+        val = _score(vectors, method, weights, held.validation)["auc"]
         if val > best["val"]:
-            best = {"val": val, "method": method, **_score(vectors, method, weights, held.test).to_dict()}
+            best = {"val": val, "method": method, **_score(vectors, method, weights, held.test)}
     return best
 
 
@@ -98,7 +98,9 @@ def _learnt(vectors: FloatArray, held: HeldOut, seed: int) -> Weights:
     return learn_weights(vectors, chosen, non_edges(graph, count, stream), held.validation)
 
 
-def _score(vectors: FloatArray, method: str, weights: Weights | None, pairs: tuple[IntArray, IntArray]) -> LinkScores:
+def _score(
+    vectors: FloatArray, method: str, weights: Weights | None, pairs: tuple[IntArray, IntArray]
+) -> dict[str, float]:
     rows = np.asarray(vectors, np.float64)
     rows = unit(rows) if method == "cosine" else rows
     edges, others = (pair_products(rows, part, weights) for part in pairs)

@@ -17,7 +17,7 @@ from sanne.graph.graph import FloatArray
 from sanne.paper.batches import Batch
 from sanne.paper.device import torch_threads
 from sanne.paper.encoder import WalkEncoder
-from sanne.paper.loop import RowAdam, dense_parameters, is_finite, training_step
+from sanne.paper.loop import dense_parameters, is_finite, training_step
 from sanne.paper.neighbours import NeighbourSoftmax
 from sanne.paper.walk_model import WalkModel
 from sanne.seeds import derived_seed, numpy_stream
@@ -200,7 +200,7 @@ def _new_optimisers(model: WalkModel, candidate: Candidate) -> list[torch.optim.
     assert isinstance(objective, NeighbourSoftmax)
     table: torch.optim.Optimizer
     if candidate.unstated.table_adam == "touched":
-        table = RowAdam([objective.table], lr=train.table_learning_rate)
+        table = torch.optim.SparseAdam([objective.table], lr=train.table_learning_rate)
     else:
         table = _WholeTableAdam([objective.table], lr=train.table_learning_rate, fused=True)
     return [torch.optim.Adam(dense_parameters(model), lr=train.learning_rate, fused=True), table]

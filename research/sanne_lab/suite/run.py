@@ -183,7 +183,7 @@ def _communities(graph: SuiteGraph, vectors: Any, final: bool) -> dict[str, Any]
         return {"value": None, "left_out": "sparse"}
     labels = np.where(splits.pool(graph) != final, graph.labels, -1)
     found = score_communities(vectors, labels, num_communities=int(graph.labels.max()) + 1, num_starts=3)
-    return {"value": round(100 * float(found.nmi or 0), 2)}
+    return {"value": round(100 * float(found["nmi"] or 0), 2)}
 
 
 def _padded(vectors: Any, nodes: int) -> Any:

@@ -26,7 +26,6 @@ def build(
     from sanne.graph.folder.build import build_graph
 
     started = time.perf_counter()
-    columns["unknown"] = columns["unknown"] or "refuse"
     graph = build_graph(edges, out, memory=memory, **columns)
     result = {
         "graph": str(out),

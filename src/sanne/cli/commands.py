@@ -65,6 +65,5 @@ def main() -> None:
                 sys.exit(130)
             if not isinstance(error, SanneError | OSError):
                 raise
-            notes.quiet = False
             notes.print(f"error: {error}", style="red")
             sys.exit(1 if isinstance(error, OSError) else 2)

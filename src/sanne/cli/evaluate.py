@@ -19,8 +19,7 @@ def evaluate(
     id: options.LabelId = None,
     label_share: options.LabelShare = None,
     newcomers: Annotated[
-        bool,
-        typer.Option("--newcomers", help="classify: fit again without a tenth of the nodes, and test on those."),
+        bool, typer.Option("--newcomers", help="classify: fit again without a tenth of the nodes, and test on those.")
     ] = False,
     confusion: Annotated[
         Path | None, typer.Option("--plot", help="classify: draw which classes are mistaken, as .png, .svg or .pdf.")
@@ -35,7 +34,7 @@ def evaluate(
     as_json: options.Json = False,
 ) -> None:
     """Evaluate the vectors of a model on its own graph. `links` fits again without the hidden edges."""
-    from sanne.draw.image import check_confusion, plot_confusion
+    from sanne.draw.image import check_picture, plot_confusion
     from sanne.estimator import SANNE
     from sanne.judge import judge
     from sanne.source import ModelSource
@@ -44,7 +43,7 @@ def evaluate(
         raise InputError(f"--label-share, --newcomers and --plot are about classes: leave them or --task {task} out")
     options.require_labels(labels, label, id)
     if confusion is not None:
-        check_confusion(confusion)
+        check_picture(confusion)
     fitted = SANNE.load(model)
     origin = ModelSource.of_model(fitted.artifact_, graph, node_table)
     result = judge(

@@ -38,8 +38,7 @@ CurrentGraph = Annotated[
     str | None, typer.Option("--graph", help="The graph as it is now. Default: the one that was fitted.")
 ]
 NodeList = Annotated[
-    Path | None,
-    typer.Option("--nodes", help="One node id per line, or a table with a column id. Default: all nodes."),
+    Path | None, typer.Option("--nodes", help="One node id per line, or a table with a column id. Default: all nodes.")
 ]
 Labels = Annotated[Path | None, typer.Option(help="Table with the columns id and label.")]
 LabelColumn = Annotated[
@@ -58,8 +57,7 @@ ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder tha
 Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same vectors.", min=0)]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe.")]
 KnownText = Annotated[
-    list[str] | None,
-    typer.Option("--text", help="Column with text, if the model does not record it; may be repeated."),
+    list[str] | None, typer.Option("--text", help="Column with text, if the model does not record it; may be repeated.")
 ]
 Memory = Annotated[
     str | None,
@@ -213,9 +211,8 @@ def _in_words(name: str, value: Any) -> tuple[str, str]:
     if name.endswith("seconds"):
         return words.removesuffix("seconds").strip() or "time", duration(value)
     if name.endswith("bytes"):
-        return words.replace(
-            "peak bytes", "peak memory"
-        ), f"{value / 1e9:.1f} GB" if value >= 1e9 else f"{value / 1e6:.0f} MB"
+        size = f"{value / 1e9:.1f} GB" if value >= 1e9 else f"{value / 1e6:.0f} MB"
+        return words.replace("peak bytes", "peak memory"), size
     return words, f"{value:,}" if type(value) is int else f"{value:.4g}" if type(value) is float else str(value)
 
 
@@ -247,21 +244,17 @@ def print_table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def print_json(result: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(_finite(result), default=plain) + "\n")
+    sys.stdout.write(json.dumps(_plain(result)) + "\n")
 
 
-def _finite(value: Any) -> Any:
-    """The value with null for NaN, which JSON does not have."""
+def _plain(value: Any) -> Any:
+    """The value with Python's numbers for numpy's, and null for NaN, which JSON does not have."""
     if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and value != value else value
-
-
-def plain(value: Any) -> Any:
-    """A numpy value as a Python one."""
-    return value.item() if hasattr(value, "item") else value
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    value = value.item() if hasattr(value, "item") else value
+    return None if value != value else value
 
 
 def seconds_since(started: float) -> float:

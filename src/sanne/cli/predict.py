@@ -112,8 +112,6 @@ def _show_classes(classifier: "Classifier") -> None:
     if len(sizes) > _CLASSES_SHOWN:
         options.notes.print(f"and {len(sizes) - _CLASSES_SHOWN} more labels")
     if few := [name for name, size in sizes if size < FEW_LABELS]:
-        options.notes.print(
-            f"few labels, so expect mistakes: {shown_labels(few)} have fewer than {FEW_LABELS} nodes", markup=False
-        )
+        options.notes.print(f"few labels, so expect mistakes: {shown_labels(few)} have fewer than {FEW_LABELS} nodes")
     if left_out := classifier.record["left_out"]:
         options.notes.print(f"left out and never predicted: {shown_labels(left_out)} have a single node")

@@ -27,13 +27,13 @@ def plot(
     as_json: options.Json = False,
 ) -> None:
     """Draw the vectors of a model as a map, coloured by class where classes are known."""
-    from sanne.draw.plot import check_picture
+    from sanne.draw.image import MAPS, check_picture
     from sanne.estimator import SANNE
     from sanne.judge import draw_model
     from sanne.source import ModelSource
 
     options.require_labels(labels, label, id)
-    check_picture(out)
+    check_picture(out, MAPS)
     fitted = SANNE.load(model)
     origin = ModelSource.of_model(fitted.artifact_, graph, node_table)
     count = draw_model(
@@ -60,9 +60,9 @@ def demo(
 ) -> None:
     """Fit Cora without 1000 of its papers, embed them as new nodes, evaluate the vectors, draw the map."""
     from sanne.demo import run_demo
-    from sanne.draw.plot import check_picture
+    from sanne.draw.image import MAPS, check_picture
 
-    check_picture(out)
+    check_picture(out, MAPS)
     result = run_demo(recipe=recipe, seed=seed, out=out, say=options.notes.print)
     if as_json:
         options.print_json(result)

@@ -149,15 +149,16 @@ def similar(
             has_links = not options.note_alone(now or origin.load(), [node_id])
     own = float(fitted.artifact_.model.uncertainty(fitted.vector(node_id)[None])[0])
     unsure = fitted.uncertainty_[fitted_rows(fitted, [other for other, _ in found])].tolist()
-    rows = [(other, round(score, 4), round(doubt, 4)) for (other, score), doubt in zip(found, unsure, strict=True)]
+    listed = [
+        {"id": other, "similarity": round(score, 4), "uncertainty": round(doubt, 4)}
+        for (other, score), doubt in zip(found, unsure, strict=True)
+    ]
     if as_json:
-        names = ("id", "similarity", "uncertainty")
-        listed = [dict(zip(names, (options.plain(row[0]), *row[1:]), strict=True)) for row in rows]
         about = {"id": node_id, "uncertainty": round(own, 4), "has_links": has_links}
         options.print_json(about | {"similar": listed})
         return
     options.notes.print(f"uncertainty of {node_id}: {own:.2f}")
-    shown = [(str(other), f"{score:.4f}", f"{doubt:.2f}") for other, score, doubt in rows]
+    shown = [(str(row["id"]), f"{row['similarity']:.4f}", f"{row['uncertainty']:.2f}") for row in listed]
     options.print_table(("node", "similarity", "uncertainty"), shown)
 
 

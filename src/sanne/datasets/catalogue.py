@@ -55,7 +55,7 @@ CATALOG: dict[str, Dataset] = {
             "Case_Based",
             "Rule_Learning",
         ),
-    ),
+    )
 }
 
 

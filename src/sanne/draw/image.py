@@ -14,6 +14,7 @@ from sanne.errors import InputError, import_extra
 from sanne.files.atomic import check_target, replaced_file
 
 PICTURES = (".png", ".svg", ".pdf")
+MAPS = (*PICTURES, ".html")
 _REGION_SIZES = (11.0, 8.0)  # points, the letters of regions; the finest are for pages, where one can zoom
 _NUDGES = (0, 1, -1, 2, -2)  # heights of a name that it is moved by where it would overlap another
 _HEIGHT, _LEGEND = 7.2, 2.7  # inches
@@ -126,17 +127,19 @@ def _short(name: str) -> str:
     return f" {shown}" if shown.startswith("_") else shown  # matplotlib hides names that start with "_"
 
 
-def check_confusion(path: Path) -> None:
-    """Refuse a file that `plot_confusion` could not write; call it before any long work."""
-    if path.suffix.lower() not in PICTURES:
-        raise InputError(f"cannot draw {path}: unknown ending {path.suffix!r}; use one of {', '.join(PICTURES)}")
+def check_picture(path: Path, endings: Sequence[str] = PICTURES) -> None:
+    """Refuse a file that could not be drawn; call it before any long work."""
+    ending = path.suffix.lower()
+    if ending not in endings:
+        raise InputError(f"cannot draw {path}: unknown ending {path.suffix!r}; use one of {', '.join(endings)}")
     check_target(path)
-    matplotlib_figure()
+    if ending in PICTURES:
+        matplotlib_figure()
 
 
 def plot_confusion(counts: npt.ArrayLike, names: Sequence[Any], path: Path) -> None:
     """Draw counts (true classes, predicted classes) as shares of each true class, the commonest class first."""
-    check_confusion(path)
+    check_picture(path)
     shares, labels = _shares(np.asarray(counts), [str(name) for name in names])
     size = 2.6 + 0.32 * max(len(labels), 6)
     figure = matplotlib_figure()(figsize=(size + 1.2, size), dpi=160, facecolor=PAPER, layout="constrained")

@@ -24,8 +24,7 @@ _SCRIPTS = '<script type="importmap">{}</script><script type="module">import "ma
 def write_page(picture: MapPicture, path: Path) -> None:
     """Write a map as a page; scripts and styles are inlined, and nothing is asked of a network."""
     packed = gzip.compress(json.dumps(_data(picture), separators=(",", ":")).encode(), compresslevel=6, mtime=0)
-    scripts = {file.name: _bare(file.read_text(encoding="utf-8")) for file in sorted(FILES.glob("*.js"))}
-    imports = {name: _data_url("text/javascript", text.encode()) for name, text in scripts.items()}
+    imports = {file.name: _module(file.read_text(encoding="utf-8")) for file in sorted(FILES.glob("*.js"))}
     page = (FILES / "index.html").read_text(encoding="utf-8")
     for tag, inlined in (
         (r'<link rel="icon"[^>]*>', ""),
@@ -67,10 +66,7 @@ def _packed(array: npt.NDArray[Any], kind: str) -> str:
     return base64.b64encode(np.ascontiguousarray(array.astype(kind)).tobytes()).decode()
 
 
-def _bare(script: str) -> str:
-    """A module whose imports are names in the import map, as modules in data URLs have no folder."""
-    return re.sub(r'(from|import) "\./', r'\1 "', script)
-
-
-def _data_url(kind: str, content: bytes) -> str:
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}"
+def _module(script: str) -> str:
+    """A script as a data URL, which has no folder: what it imports are names in the import map."""
+    bare = re.sub(r'(from|import) "\./', r'\1 "', script)
+    return f"data:text/javascript;base64,{base64.b64encode(bare.encode()).decode()}"

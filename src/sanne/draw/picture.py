@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from sanne.draw.colours import Colouring, colour_by, plain
+from sanne.draw.colours import NO_COLOUR, Colouring, colour_by, plain
 from sanne.draw.regions import Region, find_clusters, find_levels, find_regions, region_names
 
 COMMUNITY = "community"  # the colouring by broad region
@@ -27,17 +27,16 @@ class Nodes:
 
     def contents(self, points: npt.NDArray[Any]) -> tuple[list[Colouring], list[Region]]:
         """A colouring for every column that holds one value a node, and for communities; the named regions."""
-        if len(points) < _FEWEST:
-            return sorted(self._given, key=lambda one: one.kind) or [plain(len(points))], []
-        levels = find_levels(self._clusters, points)
-        names = region_names(
-            levels, texts=self.texts, labels=self.columns.get("label"), ids=self.ids, rows=self.reduced
-        )
-        regions = find_regions(points, levels, names)
-        colourings, broad = self._given, names[0][0]
-        if len(broad) > 1:
-            members = np.array([broad.get(cluster, "") for cluster in levels[:, 0].tolist()], object)
-            colourings = [*self._given, colour_by(COMMUNITY, members, self.reduced)]
+        colourings, regions = self._given, []
+        if len(points) >= _FEWEST:
+            levels = find_levels(self._clusters, points)
+            names = region_names(
+                levels, texts=self.texts, labels=self.columns.get("label"), ids=self.ids, rows=self.reduced
+            )
+            regions, broad = find_regions(points, levels, names), names[0][0]
+            if len(broad) > 1:
+                members = np.array([broad.get(cluster, "") for cluster in levels[:, 0].tolist()], object)
+                colourings = [*colourings, colour_by(COMMUNITY, members, self.reduced)]
         classes_first = sorted(colourings, key=lambda one: one.kind)
         return classes_first or [plain(len(points))], regions
 
@@ -49,7 +48,7 @@ class Nodes:
     def _given(self) -> list[Colouring]:
         single = {name: values for name, values in self.columns.items() if np.ndim(values) == 1}
         found = [colour_by(name, values, self.reduced, scale=name != "label") for name, values in single.items()]
-        return [one for one in found if one.classes or one.kind == "number"]
+        return [one for one in found if (one.codes != NO_COLOUR).any()]
 
 
 @dataclass(frozen=True, eq=False)

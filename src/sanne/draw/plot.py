@@ -10,12 +10,12 @@ import numpy.typing as npt
 
 from sanne.device import calm_threads
 from sanne.draw.colours import Colouring
-from sanne.draw.image import PICTURES, draw_picture, matplotlib_figure
+from sanne.draw.image import MAPS, check_picture, draw_picture
 from sanne.draw.page import write_page
 from sanne.draw.picture import COMMUNITY, MapPicture, Nodes
 from sanne.draw.reduce import FEWEST, FITTED_AT_MOST, PrincipalAxes, first_two, lay_out, tsne_package
 from sanne.errors import InputError, MissingExtraError
-from sanne.files.atomic import check_target, replaced_file
+from sanne.files.atomic import replaced_file
 from sanne.progress import steps
 from sanne.seeds import numpy_stream
 
@@ -23,19 +23,6 @@ logger = logging.getLogger(__name__)
 
 Method = Literal["auto", "tsne", "pca"]
 Points = npt.NDArray[np.float64]  # (n, 2)
-
-ENDINGS = (*PICTURES, ".html")
-
-
-def check_picture(path: str | Path) -> Path:
-    """Refuse a file that `plot_map` could not write; call it before any long work."""
-    target = Path(path)
-    if target.suffix.lower() not in ENDINGS:
-        raise InputError(f"cannot draw {path}: unknown ending {target.suffix!r}; use one of {', '.join(ENDINGS)}")
-    check_target(target)
-    if target.suffix.lower() != ".html":
-        matplotlib_figure()
-    return target
 
 
 def plot_map(
@@ -62,7 +49,8 @@ def plot_map(
 
     >>> plot_map(model.embedding_, graph.labels, "map.png", texts=graph.texts, title="Cora")
     """
-    target = check_picture(path)
+    target = Path(path)
+    check_picture(target, MAPS)
     rows = np.asarray(vectors)
     if rows.ndim != 2 or len(rows) == 0 or not np.isfinite(rows).all():
         raise InputError(f"a map needs finite vectors, (nodes, dim), not an array of shape {rows.shape}")
@@ -87,10 +75,13 @@ def plot_map(
     points = _points(reduced, chosen, seed)
     colourings, named = Nodes(reduced, picked, spoken, ids, seed).contents(points)
     colourings.sort(key=lambda colouring: colouring.title != color)
+    if links is not None:
+        matrix = links.tocsr()[order][:, order]
+        links = matrix.indptr, matrix.indices
     picture = MapPicture(
         points, ids, colourings, named if regions else [], int(marks.sum()), title or "",
         _facts(len(rows), colourings[0], int(marks.sum()), chosen), chosen, picked.get("uncertainty"), spoken,
-        None if links is None else _reordered(links, order),
+        links,
     )  # fmt: skip
     with replaced_file(target) as part:
         if target.suffix.lower() == ".html":
@@ -108,13 +99,8 @@ def _points(reduced: Points, method: str, seed: int) -> Points:
     if method == "pca":
         return np.asarray(first_two(reduced), np.float64)
     with steps(of="t-SNE", unit="%", total=100) as bar:
-        report = None if bar.disable else lambda share: bar.update(round(100 * share) - bar.n)
-        return np.asarray(lay_out(reduced, seed, report), np.float64)
-
-
-def _reordered(links: Any, order: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    matrix = links.tocsr()[order][:, order]
-    return matrix.indptr, matrix.indices
+        points = lay_out(reduced, seed, lambda share: bar.update(round(100 * share) - bar.n))
+    return np.asarray(points, np.float64)
 
 
 def _chosen_method(method: str, count: int) -> Literal["tsne", "pca"]:

@@ -21,7 +21,6 @@ _ATTRACTED = 15  # neighbours that t-SNE pulls together
 _FEW, _PERPLEXITY = 500, 30.0  # points, below which t-SNE weighs neighbours by distance, with this perplexity
 _STEPS_A_REPORT = 25
 _MANY = 10_000  # points, from which t-SNE interpolates forces on a grid and takes half as many steps
-_BLOCK = 512  # rows compared with the reference together
 _NEIGHBOURS = 9
 _CELL, _CELLS = 250, 12  # rows in a part of the reference, and parts that are looked at, for many rows
 
@@ -42,8 +41,11 @@ class PrincipalAxes:
         return np.concatenate([(unit(np.asarray(part, self._axes.dtype)) - self._mean) @ self._axes for part in parts])
 
 
-def lay_out(reduced: Floats, seed: int, progress: Callable[[float], None] | None = None) -> Floats:
-    """A t-SNE map of rows in random order: of all, or of the first ones and the others near those they resemble."""
+def lay_out(reduced: Floats, seed: int, progress: Callable[[float], Any]) -> Floats:
+    """A t-SNE map of rows in random order: of all, or of the first ones and the others near those they resemble.
+
+    `progress` is called with the share of the work that is done.
+    """
     points = tsne_points(reduced[:FITTED_AT_MOST], seed, progress)
     if len(reduced) <= FITTED_AT_MOST:
         return points
@@ -55,11 +57,8 @@ def first_two(reduced: Floats) -> Floats:
     return np.pad(reduced, ((0, 0), (0, max(0, 2 - reduced.shape[1]))))[:, :2]
 
 
-def tsne_points(reduced: Floats, seed: int, progress: Callable[[float], None] | None = None) -> Floats:
-    """A t-SNE map, or the first two axes where t-SNE cannot tell points apart; the same for the same seed.
-
-    `progress` is called with the share of the work that is done.
-    """
+def tsne_points(reduced: Floats, seed: int, progress: Callable[[float], Any]) -> Floats:
+    """A t-SNE map, or the first two axes where t-SNE cannot tell points apart; the same for the same seed."""
     count = len(reduced)
     if count < FEWEST or reduced.shape[1] < 2 or np.ptp(reduced[:, 0]) < SMALLEST_EXTENT:
         return first_two(reduced)
@@ -70,7 +69,6 @@ def tsne_points(reduced: Floats, seed: int, progress: Callable[[float], None] | 
     def report(iteration: int, error: float, embedding: Any) -> None:
         nonlocal calls
         calls += 1
-        assert progress is not None
         progress(min(1.0, calls * _STEPS_A_REPORT / (early + late)))
 
     # The same pull from every neighbour: on 63,436 Debian packages it takes 40% of the time that a perplexity of 30
@@ -90,7 +88,7 @@ def tsne_points(reduced: Floats, seed: int, progress: Callable[[float], None] | 
         negative_gradient_method="fft" if many else "bh",
         theta=0.8,  # twice as fast as 0.5, and the eye sees no difference
         n_jobs=1,  # with more, the sums change with the order of work
-        callbacks=None if progress is None else report,
+        callbacks=report,
         callbacks_every_iters=_STEPS_A_REPORT,
     )
     points = np.asarray(tsne.fit(affinities=pulls, initialization=start), np.float64)
@@ -122,18 +120,10 @@ def nearest(reference: Floats, rows: Floats, count: int) -> tuple[Rows, Floats]:
 
 
 def _nearest_of_all(reference: Floats, rows: Floats, count: int) -> tuple[Rows, Floats]:
-    count = min(count, len(reference))
-    squares = (reference**2).sum(axis=1)
-    found = np.empty((len(rows), count), np.int64)
-    distances = np.empty((len(rows), count), np.float32)
-    for first in range(0, len(rows), _BLOCK):
-        block = rows[first : first + _BLOCK]
-        scores = squares - 2 * (block @ reference.T)
-        near = np.argpartition(scores, count - 1, axis=1)[:, :count]
-        near = np.take_along_axis(near, np.take_along_axis(scores, near, 1).argsort(axis=1, kind="stable"), 1)
-        square = np.take_along_axis(scores, near, 1) + (block**2).sum(axis=1, keepdims=True)
-        found[first : first + _BLOCK] = near
-        distances[first : first + _BLOCK] = np.sqrt(np.maximum(square, 0))
+    from sklearn.neighbors import NearestNeighbors  # takes a while to import, and few commands need it
+
+    search = NearestNeighbors(n_neighbors=min(count, len(reference)), algorithm="brute").fit(reference)
+    distances, found = search.kneighbors(rows)
     return found, distances
 
 

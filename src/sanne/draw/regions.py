@@ -119,12 +119,11 @@ def region_names(levels: Levels, *, texts: Any = None, labels: Any = None, ids: 
 
 
 def _label_names(clusters: Clusters, labels: npt.NDArray[Any], given: Flags) -> tuple[dict[int, str], Flags]:
-    counts: dict[int, Counter[str]] = {}
-    for cluster, label in zip(clusters[given].tolist(), labels[given].tolist(), strict=True):
-        counts.setdefault(cluster, Counter())[str(label)] += 1
-    names = {cluster: found.most_common(1)[0][0] for cluster, found in counts.items()}
-    pairs = zip(clusters.tolist(), labels.tolist(), strict=True)
-    return names, np.array([names.get(cluster) == str(label) for cluster, label in pairs])
+    words = np.array([str(label) for label in labels.tolist()], object)
+    names = {}
+    for cluster in np.unique(clusters[given]).tolist():
+        names[cluster] = Counter(words[given & (clusters == cluster)].tolist()).most_common(1)[0][0]
+    return names, np.array([names.get(cluster) == word for cluster, word in zip(clusters.tolist(), words, strict=True)])
 
 
 def _id_names(clusters: Clusters, ids: Sequence[Any], rows: npt.NDArray[Any]) -> dict[int, str]:

@@ -1,6 +1,5 @@
 """Community extraction from vectors: k-means, judged by labels (NMI, ARI) and by the graph (modularity)."""
 
-from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -16,19 +15,6 @@ from sanne.seeds import derived_seed
 from sanne.vectors.normalise import unit
 
 
-@dataclass(frozen=True)
-class CommunityScores:
-    """NMI and ARI where labels were given, modularity where a graph was; 1 is perfect in all three."""
-
-    num_communities: int
-    nmi: float | None = None
-    ari: float | None = None
-    modularity: float | None = None
-
-    def to_dict(self) -> dict[str, float | None]:
-        return asdict(self)
-
-
 def score_communities(
     vectors: npt.ArrayLike,
     labels: npt.ArrayLike | None = None,
@@ -37,18 +23,16 @@ def score_communities(
     num_communities: int | None = None,
     num_starts: int = 10,
     seed: int = 0,
-) -> CommunityScores:
-    """Cluster vectors by direction and compare the clusters with labels, with the graph, or both.
+) -> dict[str, float | None]:
+    """Cluster vectors by direction; compare the clusters with labels (NMI, ARI) and with the graph (modularity).
 
     labels: (n,); nodes labelled -1 or "" are clustered but not compared.
     adjacency: (n, n) scipy matrix, as `graph.adjacency().to_scipy()` gives it.
     num_communities: by default, as many as there are labels.
 
-    >>> score_communities(model.embedding_, graph.labels, adjacency=graph.adjacency().to_scipy()).nmi
+    >>> score_communities(model.embedding_, graph.labels, adjacency=graph.adjacency().to_scipy())["nmi"]
     """
     rows = np.asarray(vectors, np.float64)
-    if rows.ndim != 2 or not np.isfinite(rows).all():
-        raise InputError(f"communities are found in finite vectors, (nodes, dim), not {rows.shape}")
     names = None if labels is None else np.asarray(labels)
     if names is not None and names.shape != (len(rows),):
         raise InputError(f"{len(rows)} vectors but labels of shape {names.shape}: give one label per vector")
@@ -59,35 +43,27 @@ def score_communities(
         num_communities = len(np.unique(names[known].astype(str)))
     if not 1 <= num_communities <= len(rows):
         raise InputError(f"num_communities is {num_communities}: with {len(rows)} nodes, choose 1 to {len(rows)}")
-    found = find_communities(rows, num_communities, num_starts=num_starts, seed=seed)
-    fit = None if adjacency is None else modularity(adjacency, found)
-    if names is None:
-        return CommunityScores(num_communities, modularity=fit)
-    truth, same = names[known].astype(str), found[known]
-    nmi, ari = normalized_mutual_info_score(truth, same), adjusted_rand_score(truth, same)
-    return CommunityScores(num_communities, float(nmi), float(ari), fit)
-
-
-def find_communities(
-    vectors: npt.ArrayLike, num_communities: int, *, num_starts: int = 10, seed: int = 0
-) -> npt.NDArray[np.int64]:
-    """The community 0..k-1 of each vector: k-means of the directions, the best of several starts."""
-    rows = np.asarray(vectors, np.float64)
     directions = unit(rows)
     distinct = len(np.unique(directions, axis=0)) if num_communities > 1 else 1
     means = KMeans(
         min(num_communities, distinct), n_init=num_starts, random_state=derived_seed(seed, "cluster") % 2**31
     )
     with calm_threads(rows):
-        return np.asarray(means.fit_predict(directions), np.int64)
+        found = np.asarray(means.fit_predict(directions), np.int64)
+    scores = dict.fromkeys(("nmi", "ari", "modularity"))
+    if names is not None:
+        truth, same = names[known].astype(str), found[known]
+        scores["nmi"] = float(normalized_mutual_info_score(truth, same))
+        scores["ari"] = float(adjusted_rand_score(truth, same))
+    if adjacency is not None:
+        scores["modularity"] = modularity(adjacency, found)
+    return {"num_communities": num_communities, **scores}
 
 
 def modularity(adjacency: Any, communities: npt.NDArray[np.int64]) -> float:
     """Newman's modularity, of directed graphs as well; edge weights count, isolated nodes do not."""
     matrix = sp.csr_matrix(adjacency, dtype=np.float64)
     count = len(communities)
-    if matrix.shape != (count, count):
-        raise InputError(f"an adjacency of shape {matrix.shape} for {count} nodes")
     total = float(matrix.sum())
     if total == 0:
         return 0.0

@@ -1,7 +1,6 @@
 """Train, validation and test nodes, drawn from a seed."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +34,7 @@ def has_label(labels: npt.ArrayLike) -> npt.NDArray[np.bool_]:
 
 
 def seeded_splits(
-    labels: npt.NDArray[Any],
+    labels: IntArray,
     seed: int,
     count: int = 10,
     per_class: float = 20,
@@ -44,20 +43,13 @@ def seeded_splits(
 ) -> Splits:
     """Splits drawn from a seed: `per_class` nodes of every class, then validation, then test nodes.
 
-    Labels are integers or text; nodes labelled -1 or "" have no class and are never drawn. A class gives
-    at most half of its nodes to train; `per_class` below one is a share of every class instead, one node at least.
-    If the nodes left are too few, validation and test share them in the proportion asked for.
+    Nodes labelled -1 have no class and are never drawn. A class gives at most half of its nodes to train; `per_class`
+    below one is a share of every class instead, one node at least. If the nodes left are too few, validation and test
+    share them in the proportion asked for.
     """
-    labels = np.asarray(labels)
-    if labels.ndim != 1 or labels.dtype.kind not in "iuOU":
-        raise InputError(f"labels must be one class per node, not {labels.dtype} of shape {labels.shape}")
-    if labels.dtype.kind in "OU":
-        labels = np.where(has_label(labels), np.unique(labels.astype(str), return_inverse=True)[1], -1)
     classes, sizes = np.unique(labels[labels >= 0], return_counts=True)
     if len(classes) < 2:
         raise InputError(f"{len(classes)} classes among the labels: a split needs two or more")
-    if sizes.min() < 2:
-        raise InputError(f"class {classes[sizes.argmin()]} has a single node: every class needs two or more")
     takes = [max(1, round(per_class * size)) if per_class < 1 else min(int(per_class), size // 2) for size in sizes]
     left = int(sizes.sum()) - sum(takes)
     if left < validation + test:

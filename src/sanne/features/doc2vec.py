@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from sanne.config import FeatureConfig
-from sanne.errors import InputError, MissingExtraError
+from sanne.errors import InputError, import_extra
 from sanne.features.base import register_features
 from sanne.features.text import WordMap, are_whole, check_components, fit_word_counts
 from sanne.graph.graph import FloatArray, Graph
@@ -67,12 +67,7 @@ class Doc2VecMap(WordMap):
         return vectors
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
-        description = {
-            "vocabulary": self._vocabulary,
-            "epochs": self._epochs,
-            "seed": self._seed,
-            "whole": self._whole,
-        }
+        description = {"vocabulary": self._vocabulary, "epochs": self._epochs, "seed": self._seed, "whole": self._whole}
         return description, {"frequency": self._frequency, "output": self._output}
 
     @classmethod
@@ -94,17 +89,14 @@ def _as_whole(counts: Any, whole: bool) -> Any:
 
 def _train_word_vectors(counts: Any, config: FeatureConfig, seed: int) -> FloatArray:
     """Output vectors (words, feature_dim); words that fit never saw get zeros."""
-    try:
-        from gensim.models.doc2vec import Doc2Vec, TaggedDocument
-    except ImportError:
-        raise MissingExtraError("gensim", "text", "Doc2Vec (features='doc2vec')") from None
+    gensim = import_extra("gensim.models.doc2vec", "text", "Doc2Vec (features='doc2vec')", "gensim")
     repeated = np.repeat(counts.indices, counts.data.astype(np.int64))
     ends = np.cumsum(np.asarray(counts.sum(axis=1)).ravel().astype(np.int64))
     documents = [
-        TaggedDocument([str(word) for word in part], [number])
+        gensim.TaggedDocument([str(word) for word in part], [number])
         for number, part in enumerate(np.split(repeated, ends[:-1]))
     ]
-    model = Doc2Vec(
+    model = gensim.Doc2Vec(
         documents,
         dm=0,
         vector_size=config.feature_dim,
@@ -133,15 +125,7 @@ def _sampling(frequency: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 @kernel
 def _read_documents(
-    indptr: Any,
-    words: Any,
-    counts: Any,
-    output: Any,
-    keep: Any,
-    noise: Any,
-    epochs: int,
-    seed: int,
-    vectors: Any,
+    indptr: Any, words: Any, counts: Any, output: Any, keep: Any, noise: Any, epochs: int, seed: int, vectors: Any
 ) -> None:
     """Gradient descent on each document's vector with the words' output vectors fixed."""
     width = vectors.shape[1]

@@ -82,10 +82,8 @@ class TextEncoder:
     def _model(self) -> Any:
         place, revision = self._located
         if revision != self.revision:
-            raise InputError(
-                f"the text encoder {self.spec} is not the one of the fit (revision {revision[:12]}, not "
-                f"{self.revision[:12]}): bring that one back, or fit again"
-            )
+            other = f"revision {revision[:12]}, not {self.revision[:12]}"
+            raise InputError(f"the text encoder {self.spec} is not the one of the fit ({other}): fit again")
         try:
             if self.library == "model2vec":
                 return _library(self.library).StaticModel.from_pretrained(place, force_download=False)
@@ -103,18 +101,15 @@ class TextEncoder:
         if folder.is_dir():
             return folder, _digest(folder)
         if folder.is_absolute() or place.startswith((".", "~")) or place.count("/") > 1:
-            raise InputError(
-                f"the text encoder's folder {place} is not there: move it back, or say where it is now, with "
-                f"{ELSEWHERE}={self.library}:FOLDER"
-            )
+            remedy = f"move it back, or say where it is now, with {ELSEWHERE}={self.library}:FOLDER"
+            raise InputError(f"the text encoder's folder {place} is not there: {remedy}")
         _library(self.library)
         hub = import_extra("huggingface_hub", "encoders", "a text encoder")
         try:
             fetched = hub.snapshot_download(place, revision=self._revision, ignore_patterns=_OTHER_FORMATS)
         except (OSError, ValueError) as error:
-            raise InputError(
-                f"the text encoder {place!r} is no folder and cannot be fetched ({first_line(error)}): name a folder"
-            ) from None
+            reason = f"is no folder and cannot be fetched ({first_line(error)})"
+            raise InputError(f"the text encoder {place!r} {reason}: name a folder") from None
         return Path(fetched), Path(fetched).name
 
     @property

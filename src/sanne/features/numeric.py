@@ -12,6 +12,7 @@ from sanne.errors import InputError
 from sanne.features.base import FeatureMap, register_features
 from sanne.files.scratch import give_back, room_for
 from sanne.graph.graph import FloatArray, Graph, IntArray
+from sanne.graph.ids import shown
 from sanne.graph.sparse import row_blocks
 
 _FARTHEST = 1e15  # deviations from the mean; the squares of larger numbers would not be finite for long
@@ -58,11 +59,7 @@ class Standardised(FeatureMap):
 
     def transform(self, graph: Graph, nodes: IntArray | None = None) -> FloatArray:
         values = _numbers(graph, nodes)
-        if values.shape[1] != self.width:
-            raise InputError(
-                f"the graph has {values.shape[1]} feature columns but the model was fitted on {self.width}; "
-                "give the columns that fit read, in the same order"
-            )
+        check_width(values.shape[1], self.width)
         result: FloatArray = room_for(values.shape)
         with np.errstate(over="ignore", invalid="ignore"):
             for block in row_blocks(len(values)):
@@ -72,7 +69,7 @@ class Standardised(FeatureMap):
             with np.errstate(over="ignore"):
                 result[~fine] = (values[~fine].astype(np.float64) - self._mean) * self._scale
             fine[~fine] = (np.abs(result[~fine]) < _FARTHEST).all(axis=1)
-            _check(graph, nodes, fine, f"is {_FARTHEST:g} deviations or more from the mean of the fit")
+            check_rows(graph, nodes, fine, f"is {_FARTHEST:g} deviations or more from the mean of the fit")
         if nodes is None and isinstance(graph.features, np.memmap):
             give_back()
         return result
@@ -90,7 +87,7 @@ def _numbers(graph: Graph, nodes: IntArray | None) -> FloatArray:
         raise InputError("the model reads node features, but this graph has none: give its node table")
     values = graph.features if nodes is None else graph.features[nodes]
     dense: FloatArray = np.asarray(values.toarray() if sp.issparse(values) else values, np.float32)
-    check_finite(graph, nodes, _each_row(dense, np.isfinite))
+    check_rows(graph, nodes, _each_row(dense, np.isfinite))
     return dense
 
 
@@ -99,13 +96,18 @@ def _each_row(rows: FloatArray, test: Callable[[FloatArray], npt.NDArray[np.bool
     return np.concatenate([np.ones(0, bool), *(test(rows[block]).all(axis=1) for block in row_blocks(len(rows)))])
 
 
-def check_finite(graph: Graph, nodes: IntArray | None, fine: npt.NDArray[np.bool_]) -> None:
-    """Name the first node whose features are not all finite numbers; `fine` has a row for each of `nodes`."""
-    _check(graph, nodes, fine, "is not a finite number")
+def check_width(found: int, fitted: int) -> None:
+    """Refuse features of a graph that are not the columns that fit read."""
+    if found != fitted:
+        columns = f"the graph has {found} feature columns but the model was fitted on {fitted}"
+        raise InputError(f"{columns}; give the columns that fit read, in the same order")
 
 
-def _check(graph: Graph, nodes: IntArray | None, fine: npt.NDArray[np.bool_], problem: str) -> None:
+def check_rows(
+    graph: Graph, nodes: IntArray | None, fine: npt.NDArray[np.bool_], problem: str = "is not a finite number"
+) -> None:
+    """Name the first node whose features are not `fine`, which has a row for each of `nodes`."""
     if not fine.all():
         row = int(np.argmin(fine))
-        node_id = graph.node_ids[np.array([row if nodes is None else nodes[row]])].tolist()[0]
-        raise InputError(f"node {node_id!r} has a feature that {problem}: correct it or leave it out")
+        node_id = shown(graph.node_ids, row if nodes is None else int(nodes[row]))
+        raise InputError(f"node {node_id} has a feature that {problem}: correct it or leave it out")

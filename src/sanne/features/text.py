@@ -10,7 +10,7 @@ from sanne.config import FeatureConfig
 from sanne.errors import InputError
 from sanne.features.base import FeatureMap, register_features
 from sanne.features.encoders import TextEncoder
-from sanne.features.numeric import check_finite
+from sanne.features.numeric import check_rows, check_width
 from sanne.features.svd import components
 from sanne.features.words import count_words, word_counter
 from sanne.graph.graph import FloatArray, Graph, IntArray
@@ -60,11 +60,7 @@ class WordMap(FeatureMap):
 
     def columns(self, graph: Graph, nodes: IntArray | None = None) -> Any:
         counts = self.counts(graph, nodes)
-        if counts.shape[1] != self._num_words:
-            raise InputError(
-                f"the graph has {counts.shape[1]} feature columns but the model was fitted on {self._num_words}; "
-                "give the columns that fit read, in the same order"
-            )
+        check_width(counts.shape[1], self._num_words)
         return self._columns(counts)
 
     @abstractmethod
@@ -101,7 +97,9 @@ class TfidfSVD(WordMap):
         """A fitted map and the columns of the graph's nodes; every text is read once."""
         encoder = TextEncoder(config.text_encoder) if config.text_encoder else None
         vocabulary, counts = cls.fit_counts(graph, config.max_words)
-        whole, idf = are_whole(counts), inverse_frequency(counts, config)
+        whole, frequency = are_whole(counts), np.bincount(counts.indices, minlength=counts.shape[1])
+        idf = (np.log((1 + counts.shape[0]) / (1 + frequency)) + _COMMON) ** config.idf_power  # the rarer, the higher
+        idf = idf.astype(np.float32)
         columns = _with_encoded(weigh(counts, idf, whole), encoder, graph, None)
         axes = components(columns, config.feature_dim, numpy_stream(seed, "features"))
         return cls(idf, axes, vocabulary, config.feature_scale, whole, encoder), columns
@@ -126,7 +124,8 @@ class TfidfSVD(WordMap):
         return weigh(counts, self._idf, self._whole)
 
     def reduced(self, columns: Any) -> FloatArray:
-        return project(columns, self._components, self._scale)
+        """Vectors of length `feature_scale`; a row without known words gives zeros."""
+        return np.float32(self._scale) * unit(multiply(columns, self._components))
 
     def state(self) -> tuple[dict[str, Any], dict[str, FloatArray]]:
         description: dict[str, Any] = {"feature_scale": self._scale, "whole": self._whole}
@@ -169,27 +168,17 @@ def word_counts(graph: Graph, nodes: IntArray | None, counter: Any) -> Any:
     counts = sp.csr_matrix(graph.features if nodes is None else graph.features[nodes], dtype=np.float32, copy=True)
     counts.sum_duplicates()  # scipy would do so later, under the feet of matrices that share its arrays
     counts.eliminate_zeros()  # a stored zero is not a word
-    check_finite(graph, nodes, np.isfinite(np.asarray(counts.sum(axis=1)).ravel()))
+    check_rows(graph, nodes, np.isfinite(np.asarray(counts.sum(axis=1)).ravel()))
     if counts.nnz and counts.data.min() < 0:
-        row = int(np.searchsorted(counts.indptr, np.argmin(counts.data), side="right")) - 1
-        node_id = graph.node_ids[np.array([row if nodes is None else nodes[row]])].tolist()[0]
-        raise InputError(
-            f"node {node_id!r} has the word count {counts.data.min():g}: word counts cannot be negative; "
-            "use features='numeric' for signed features"
-        )
+        fewest = counts.min(axis=1).toarray().ravel()
+        problem = "is a negative word count (features='numeric' reads signed numbers)"
+        check_rows(graph, nodes, fewest >= 0, problem)
     return counts
 
 
 def are_whole(counts: Any) -> bool:
     """Whether a matrix holds whole counts; other numbers only say which words are there."""
     return bool(np.all(counts.data == np.rint(counts.data)))
-
-
-def inverse_frequency(counts: Any, config: FeatureConfig) -> FloatArray:
-    """Weights of words, (words,): the rarer, the higher."""
-    frequency = np.bincount(counts.indices, minlength=counts.shape[1])
-    idf = (np.log((1 + counts.shape[0]) / (1 + frequency)) + _COMMON) ** config.idf_power
-    return idf.astype(np.float32)
 
 
 def check_components(idf: FloatArray, components: FloatArray, words: list[Any] | None) -> None:
@@ -227,8 +216,3 @@ def _with_encoded(columns: Any, encoder: TextEncoder | None, graph: Graph, nodes
         raise InputError(f"the text encoder {encoder.spec} reads node text, but this graph has none: name its column")
     encoded = encoder.encode(graph.texts if nodes is None else graph.texts[nodes])
     return sp.hstack([columns, sp.csr_matrix(_ENCODED * encoded)]).tocsr().astype(np.float32)
-
-
-def project(columns: Any, components: FloatArray, scale: float) -> FloatArray:
-    """Dense vectors of length `scale` for rows of TF-IDF; a row without known words gives zeros."""
-    return np.float32(scale) * unit(multiply(columns, components))

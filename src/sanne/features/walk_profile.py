@@ -41,9 +41,9 @@ class WalkProfile:
     def __init__(
         self, known: KnownNodes, places: FloatArray, landmarks: FloatArray, components: FloatArray, jump: float
     ) -> None:
-        _check_parts(places, landmarks, components)
-        if len(places) != len(known):
-            raise InputError(f"{len(known)} known nodes but walk profiles over {len(places)}")
+        shapes = [part.shape for part in (places, landmarks, components)]
+        if components.ndim != 2 or [shape[:1] for shape in shapes] != [(len(known),), *(s[1:] for s in shapes[:2])]:
+            raise InputError(f"the parts of walk profiles of {len(known)} known nodes do not fit together: {shapes}")
         self._known = known
         self._places = places  # (known nodes, rank): eigenvectors, divided by the root of the degree
         self._landmarks = landmarks  # (rank, landmarks): how walks from each eigenvector spread
@@ -115,10 +115,3 @@ def _leading(links: Any, roots: FloatArray, jump: float, count: int, seed: int) 
         values, vectors = eigsh(matrix, count, which="LA", tol=_TOLERANCE, v0=start)
     largest = np.argsort(-values, kind="stable")[:count]
     return np.maximum(values[largest], 0), vectors[:, largest]
-
-
-def _check_parts(places: FloatArray, landmarks: FloatArray, components: FloatArray) -> None:
-    """Refuse parts that do not fit together, as a damaged file may hold."""
-    shapes = [part.shape for part in (places, landmarks, components)]
-    if any(len(shape) != 2 for shape in shapes) or shapes[0][1] != shapes[1][0] or shapes[1][1] != shapes[2][0]:
-        raise InputError(f"the parts of a walk profile do not fit together: {shapes}")

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from sanne.errors import InputError, UnknownNodeError
-from sanne.graph.ids import did_you_mean, plain_ids, refuse_control_character
+from sanne.graph.ids import did_you_mean, plain_ids, refuse_control_character, shown
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
@@ -23,6 +23,10 @@ Features = Any  # a dense float array or a scipy CSR matrix, one row per node
 
 # Beyond these, sums of weights in single precision would be infinite or zero.
 SMALLEST_WEIGHT, LARGEST_WEIGHT = 1e-30, 1e30
+ABOUT_WEIGHTS = (
+    f"a weight is a positive number, from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}: "
+    "correct it, scale all weights, or remove the edge"
+)
 
 
 def usable_weights(weights: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -41,9 +45,7 @@ class Adjacency:
     weights: FloatArray | None
 
     def __post_init__(self) -> None:
-        for array in (self.indptr, self.indices, self.weights):
-            if isinstance(array, np.ndarray):
-                array.flags.writeable = False  # graphs keep theirs and hand it to many readers
+        _freeze(self.indptr, self.indices, self.weights)  # graphs keep theirs and hand it to many readers
 
     @classmethod
     def from_scipy(cls, matrix: Any, *, weighted: bool) -> Self:
@@ -103,9 +105,7 @@ class Graph:
             rows = n if value is None else (value.shape[0] if hasattr(value, "shape") else len(value))
             if rows != n:
                 raise InputError(f"{rows} rows of {name} for {n} nodes: give one row per node")
-        for array in (self.indptr, self.indices, self.weights, self.node_ids):
-            if isinstance(array, np.ndarray):
-                array.flags.writeable = False
+        _freeze(self.indptr, self.indices, self.weights, self.node_ids)
         if self.checked_ids == "no" and not self.ids_count_up:
             self._check_ids(n)
 
@@ -152,10 +152,8 @@ class Graph:
                 raise InputError(f"{len(value)} weights for {len(source)} edges")
             bad = np.flatnonzero(~usable_weights(value))
             if len(bad):
-                raise InputError(
-                    f"edge {bad[0] + 1}: weight {value[bad[0]]} is not a positive number "
-                    f"(from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}); remove it, correct it or scale all weights"
-                )
+                ends = f"from node {shown(ids, source[bad[0]])} to node {shown(ids, target[bad[0]])}"
+                raise InputError(f"the edge {ends} has the weight {value[bad[0]]:g}; {ABOUT_WEIGHTS}")
         keep = source != target
         source, target = source[keep], target[keep]
         data = np.ones(len(source), np.float32) if value is None else value[keep]
@@ -196,28 +194,29 @@ class Graph:
 
     def adjacency(self, direction: Direction = "both") -> Adjacency:
         """The arcs to walk on: along them, against them, or both ways."""
-        if self.check_arcs is not None:
-            self.check_arcs()
         if not self.directed or direction == "along":
-            return Adjacency(self.indptr, self.indices, self.weights)
+            return self._along
         return self._against if direction == "against" else self._both_ways
 
     @cached_property
+    def _along(self) -> Adjacency:
+        if self.check_arcs is not None:
+            self.check_arcs()
+        return Adjacency(self.indptr, self.indices, self.weights)
+
+    @cached_property
     def _against(self) -> Adjacency:
-        return Adjacency.from_scipy(self._arcs().T, weighted=self.weights is not None)
+        return Adjacency.from_scipy(self._along.to_scipy().T, weighted=self.weights is not None)
 
     @cached_property
     def _both_ways(self) -> Adjacency:
-        arcs = self._arcs()
+        arcs = self._along.to_scipy()
         return Adjacency.from_scipy(arcs + arcs.T, weighted=self.weights is not None)
 
     def without_links(self, nodes: IntArray | None = None) -> IntArray:
         """Those of some nodes (all by default) that have no links: walks see nothing but the node itself."""
         alone = np.diff(self.adjacency().indptr) == 0
         return np.flatnonzero(alone) if nodes is None else nodes[alone[nodes]]
-
-    def _arcs(self) -> Any:
-        return Adjacency(self.indptr, self.indices, self.weights).to_scipy()
 
     def nodes_of(self, ids: Iterable[Any]) -> IntArray:
         """The indices of node ids; numbers written as text find integer ids.
@@ -226,24 +225,19 @@ class Graph:
         """
         asked = [ids] if isinstance(ids, str | int | np.integer) else list(ids)
         try:
-            if not self.has_integer_ids:
-                wanted = pa.array([str(item) for item in asked], self._id_column.type)
-            elif any(isinstance(item, float | np.floating) for item in asked):  # pyarrow would cut 1.5 to 1
-                raise ValueError
+            if self.has_integer_ids:
+                wanted = pa.array([_integer_or_none(item) for item in asked], pa.int64())
             else:
-                wanted = pa.array(asked, pa.int64())
+                wanted = pa.array([str(item) for item in asked], self._id_column.type)
         except UnicodeEncodeError as error:
             raise UnknownNodeError(f"node id {error.object!r} is no valid text: no graph has it") from None
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, ValueError):
-            wanted = pa.array([_integer_or_none(item) for item in asked], pa.int64())
         found = self._find(wanted)
         if len(absent := np.flatnonzero(found < 0)):
             missing = [asked[i] for i in absent]
-            shown = ", ".join(repr(item) for item in missing[:3])
+            some = ", ".join(repr(item) for item in missing[:3]) + (", ..." if len(missing) > 3 else "")
             raise UnknownNodeError(
-                f"{len(missing)} of {len(asked)} node ids are not in the graph ({shown}"
-                f"{', ...' if len(missing) > 3 else ''}); check their spelling or load the graph that has them"
-                f"{did_you_mean(missing[0], self.node_ids)}"
+                f"{len(missing)} of {len(asked)} node ids are not in the graph ({some}); check their spelling or load "
+                f"the graph that has them{did_you_mean(missing[0], self.node_ids)}"
             )
         return found
 
@@ -287,6 +281,12 @@ class Graph:
         if self.features is not None:
             parts.append(f"{self.features.shape[1]} features")
         return f"Graph({', '.join(parts)})"
+
+
+def _freeze(*arrays: Any) -> None:
+    for array in arrays:
+        if isinstance(array, np.ndarray):
+            array.flags.writeable = False
 
 
 def _integer_or_none(item: Any) -> int | None:

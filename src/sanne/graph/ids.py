@@ -1,9 +1,8 @@
 """Turn columns of node ids into indices: clean, number and match ids without a loop per edge."""
 
-import contextlib
 import difflib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,19 +14,15 @@ import pyarrow.compute as pc
 from sanne.errors import InputError
 
 IntArray = npt.NDArray[np.int64]
-CANONICAL_INTEGER = r"^(0|-?[1-9][0-9]{0,17})$"  # as int() prints it: not 007, +7 or 1e3
-IDS_AT_ONCE = 1_000_000
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")  # Unicode's category Cc, and halves of surrogate pairs
 _MOST_COMPARED = 200_000  # ids that a misspelt one is compared with
-_BYTES_A_NUMBER = 16  # of a range that is counted: a byte to mark it, 4 for the node, 8 for the id
-_SPARSEST = 8  # numbers of a range for each id, where counting is still faster than hashing
 
 
 @dataclass(frozen=True)
 class Ids:
     """Distinct ids, and for every row of the columns the position of its id (-1: no id)."""
 
-    distinct: pa.Array  # int64 or string; of a single column, in order of first appearance
+    distinct: pa.Array  # int64 or string, in order of first appearance
     rows: IntArray
 
 
@@ -40,14 +35,25 @@ def clean_ids(column: pa.ChunkedArray, *, infer: bool) -> pa.ChunkedArray:
     column = _plain(column)
     if not pa.types.is_string(column.type):
         return column
-    if infer and (integers := _as_integers(column)) is not None:
-        return integers
-    trimmed = pc.utf8_trim_whitespace(column)
-    trimmed = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
-    if not infer or trimmed.equals(column):
-        return trimmed
-    integers = _as_integers(trimmed)
-    return trimmed if integers is None else integers
+    integers = as_integers(column) if infer else None
+    if integers is None:
+        column = pc.utf8_trim_whitespace(column)
+        column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+        integers = as_integers(column) if infer else None
+    return column if integers is None else integers
+
+
+def is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+
+
+def as_integers(column: Any) -> Any:
+    """Text as int64, if every value is the very text that its integer would give: not 007, +7 or 1e3."""
+    try:
+        numbers = column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return None
+    return numbers if numbers.cast(column.type).equals(column) else None
 
 
 def number_ids(columns: list[pa.ChunkedArray]) -> Ids:
@@ -55,74 +61,11 @@ def number_ids(columns: list[pa.ChunkedArray]) -> Ids:
     if len({column.type for column in columns}) > 1:
         columns = [column.cast(pa.string()) for column in columns]
     joined = pa.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
-    if len(columns) > 1 and pa.types.is_integer(joined.type) and not joined.null_count:
-        with contextlib.suppress(TooFarApartError):
-            counted = CountedIds([joined], _SPARSEST * _BYTES_A_NUMBER * len(joined))
-            return Ids(pa.concat_arrays([pa.array([], pa.int64()), *counted.ids()]), counted.codes(joined))
-    encoded = joined.dictionary_encode()
+    encoded = joined.dictionary_encode().unify_dictionaries()
     if encoded.num_chunks == 0:
         return Ids(pa.array([], joined.type), np.empty(0, np.int64))
-    if len({len(chunk.dictionary) for chunk in encoded.chunks}) > 1:
-        encoded = encoded.unify_dictionaries()
     rows = np.concatenate([chunk.indices.fill_null(-1).to_numpy() for chunk in encoded.chunks])
     return Ids(encoded.chunk(0).dictionary, rows.astype(np.int64))
-
-
-class TooFarApartError(Exception):
-    """Integers too far apart to be numbered by counting in the memory allowed."""
-
-
-class CountedIds:
-    """Integers from a range small enough for a table with a place for each number in it.
-
-    The ids are sorted, or with `in_order` (a node table) in the order given; then all must differ. `limit` bounds
-    the bytes used.
-    """
-
-    def __init__(self, columns: Iterable[pa.ChunkedArray], limit: int, *, in_order: bool = False) -> None:
-        most = limit // (2 * _BYTES_A_NUMBER if in_order else _BYTES_A_NUMBER)  # three copies of the ids for a moment
-        occurs = np.zeros(2 * most, bool)  # a page that nobody touches takes no memory
-        order, base, low, high = [], 0, 0, -1
-        for column in columns:
-            values = column.to_numpy()
-            if len(values) == 0:
-                continue
-            first, last = int(values.min()), int(values.max())
-            if high < low:
-                low, high, base = first, last, max(first - most, -(2**63))
-            low, high = min(low, first), max(high, last)
-            if high - low >= most or low < base:
-                raise TooFarApartError
-            occurs[values - base] = True
-            if in_order:
-                order.append(values)
-        self._low = low
-        self._present = np.flatnonzero(occurs[low - base : high - base + 1])
-        if in_order:
-            listed = np.concatenate(order)
-            if len(listed) > len(self._present):
-                found, counts = np.unique(listed, return_counts=True)
-                raise repeated(int(found[counts > 1][0]))
-            self._present = listed - low
-        self.count = len(self._present)
-        self._node = np.full(high - low + 1, -1, np.int32)
-        self._node[self._present] = np.arange(self.count, dtype=np.int32)
-
-    def ids(self) -> Iterator[pa.Array]:
-        """All ids in the order of their nodes, some at a time."""
-        for first in range(0, self.count, IDS_AT_ONCE):
-            yield pa.array(self._present[first : first + IDS_AT_ONCE] + self._low)
-
-    def codes(self, ids: pa.ChunkedArray) -> IntArray:
-        """The nodes of some ids, -1 where there is none."""
-        values = ids.to_numpy() - self._low
-        inside = (values >= 0) & (values < len(self._node))
-        return np.where(inside, self._node[np.where(inside, values, 0)], -1).astype(np.int64)
-
-
-def repeated(node_id: Any) -> InputError:
-    """The error for an id that stands in two rows of a node table."""
-    return InputError(f"id {node_id!r} stands more than once in the node table; keep one row per node")
 
 
 def match_ids(wanted: pa.Array, known: pa.Array) -> IntArray:
@@ -151,9 +94,7 @@ def plain_ids(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """A copy of the ids as int64 if all are integers, else as str objects."""
     if ids.dtype.kind == "O" and all(isinstance(item, int | np.integer) for item in ids):
         ids = np.array(ids.tolist())
-    if ids.dtype.kind in "iu":
-        if ids.dtype.kind == "u" and len(ids) and ids.max() > np.iinfo(np.int64).max:
-            return ids.astype(str).astype(object)
+    if ids.dtype.kind in "iu" and ids.max(initial=0) <= np.iinfo(np.int64).max:
         return ids.astype(np.int64)
     return np.array([str(item) for item in ids.tolist()], dtype=object)
 
@@ -164,22 +105,15 @@ def control_character(text: str) -> str | None:
     return None if found is None else found.group()
 
 
-def refuse_control_characters(ids: Ids, place: Callable[[int], str]) -> None:
-    """Refuse ids that could not be written on a line or in a URL; `place` says where a row of `ids` is."""
-    refuse_control_character(ids.distinct, lambda code: place(int(np.argmax(ids.rows == code))))
-
-
 def refuse_control_character(column: pa.Array | pa.ChunkedArray, place: Callable[[int], str]) -> None:
-    """The same for a plain column of ids."""
+    """Refuse ids that could not be written on a line or in a URL; `place` says where a row of the column is."""
     if not len(column) or pa.types.is_integer(column.type) or pa.types.is_null(column.type):
         return
     row: int = pc.index(pc.match_substring_regex(column, r"\p{Cc}"), True).as_py()
     if row >= 0:
         node_id = column[row].as_py()
-        character = ord(control_character(node_id) or "")
-        raise InputError(
-            f"{place(row)}: node id {node_id!r} has the control character U+{character:04X}; remove it from the id"
-        )
+        character = f"control character U+{ord(control_character(node_id) or ''):04X}"
+        raise InputError(f"{place(row)}: node id {node_id!r} has the {character}; remove it from the id")
 
 
 def shown(ids: npt.NDArray[Any], row: int) -> str:
@@ -214,15 +148,6 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
             return column.cast(pa.int64())
         except pa.ArrowInvalid:
             raise InputError("ids must be integers or text, not decimal numbers") from None
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
+    if not is_text(kind):
         raise InputError(f"ids must be integers or text, not {kind}")
     return column.cast(pa.string())
-
-
-def _as_integers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Text as int64, if every value is the very text that its integer would give."""
-    try:
-        numbers = column.cast(pa.int64())
-    except pa.ArrowInvalid:
-        return None
-    return numbers if numbers.cast(pa.string()).equals(column) else None

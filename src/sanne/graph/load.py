@@ -13,12 +13,11 @@ from sanne.datasets.catalogue import BENCHMARKS, dataset_names, load_dataset
 from sanne.errors import InputError
 from sanne.graph.folder.store import is_graph_folder, open_graph
 from sanne.graph.graph import Graph
-from sanne.graph.readers.arrays import edge_table, read_arrays, read_scipy
+from sanne.graph.readers.arrays import as_features, as_texts, edge_table, read_arrays, read_scipy
 from sanne.graph.readers.delimited import ending, near
 from sanne.graph.readers.kinds import KindWeights
 from sanne.graph.readers.named import TABLES, Unknown
 from sanne.graph.readers.networkx import read_networkx
-from sanne.graph.readers.node_data import as_features, as_texts
 from sanne.graph.readers.pyg import is_hetero, read_hetero, read_pyg
 from sanne.graph.readers.tables import read_edge_list, read_tables
 from sanne.graph.readers.typed_tables import is_table
@@ -99,9 +98,7 @@ def load_graph(
         if reader.accepts(source):
             return _read(reader, source, options)
     if isinstance(source, Path):
-        raise InputError(
-            f"{source}: expected edges.* ({', '.join(TABLES)}) and perhaps nodes.*, or a graph folder (graph.json)"
-        )
+        raise InputError(f"{source}: expected edges.* ({', '.join(TABLES)}) and perhaps nodes.*, or a graph folder")
     if node_table is not None:
         return _read(_TABLES, source, options)
     raise InputError(
@@ -140,31 +137,28 @@ def tables_in(folder: Path, node_table: Any) -> tuple[Path, Any]:
 
 
 def _read(reader: Reader, source: Any, options: dict[str, Any]) -> Graph:
-    if options["node_table"] is not None and "node_table" not in reader.takes and _can_be_an_edge_table(source):
+    has_table = options["node_table"] is not None
+    if has_table and "node_table" not in reader.takes and _can_be_an_edge_table(source):
         reader = _TABLES
     name = reader.name.format(source=source, type=type(source).__name__)
     for option, value in options.items():
         if option not in (*reader.takes, "text", "features") and value is not None and value is not False:
             raise InputError(f"{option}= does not apply to {name}: leave it out")
-    text, features = options["text"], options["features"]
-    if "label" in reader.takes:  # it has columns, which text and features may name
-        if isinstance(text, str) or options["node_table"] is not None:
-            text = None
-        else:
-            options = options | {"text": None}
-        if _are_names(features):
-            features = None
-        else:
-            options = options | {"features": None if options["node_table"] is None else []}
-    elif "text" in reader.takes:
-        text = features = None
-    given = {option: options[option] for option in reader.takes if option != "unknown" or options[option]}
+    has_columns = "label" in reader.takes  # which text and features may name
+    named = {"text": isinstance(options["text"], str) or has_table, "features": _are_names(options["features"])}
+    in_order = {}  # texts and features with a row for each node, which the reader does not see
+    for option, are_names in named.items():
+        if option not in reader.takes or (has_columns and not are_names):
+            in_order[option] = options.pop(option)
+            if are_names and in_order[option] is not None:
+                raise InputError(f"{name} has no node table whose columns text= or features= could name")
+    if has_table and "features" in in_order:
+        options["features"] = []  # rather than all columns of numbers
+    given = {option: options[option] for option in reader.takes if options.get(option) is not None}
     graph = reader.read(source, **given)
-    if isinstance(text, str) or (features is not None and _are_names(features)):
-        raise InputError(f"{name} has no node table whose columns text= or features= could name")
-    if text is not None:
-        graph = replace(graph, texts=as_texts(text, graph.node_ids))
-    if features is not None:
+    if (texts := in_order.get("text")) is not None:
+        graph = replace(graph, texts=as_texts(texts, graph.node_ids))
+    if (features := in_order.get("features")) is not None:
         graph = replace(graph, features=as_features(features, graph.node_ids))
     return graph
 
@@ -180,7 +174,7 @@ def _are_names(features: Any) -> bool:
     return isinstance(features, Sequence) and all(isinstance(name, str) for name in features)
 
 
-def _read_tables(source: Any, node_table: Any, **options: Any) -> Graph:
+def _read_tables(source: Any, node_table: Any = None, **options: Any) -> Graph:
     return read_tables(edge_table(source) if _is_pairs(source) else source, node_table, **options)
 
 
@@ -201,11 +195,8 @@ def _is_networkx(source: Any) -> bool:
 
 def _is_pairs(source: Any) -> bool:
     """Whether these are edges in memory: an array, a tensor, a list of pairs, or a tuple of sources and targets."""
-    return (
-        isinstance(source, np.ndarray | list)
-        or hasattr(source, "detach")
-        or (isinstance(source, tuple) and len(source) == 2)
-    )
+    is_tuple = isinstance(source, tuple) and len(source) == 2
+    return is_tuple or isinstance(source, np.ndarray | list) or hasattr(source, "detach")
 
 
 _OBJECT = ("text", "features", "directed", "weight")
@@ -220,12 +211,7 @@ READERS = [
         _open_graph_folder,
         ("directed",),
     ),
-    Reader(
-        "{source}",
-        lambda source: _is_file(source) and ending(source) in EDGE_LISTS,
-        read_edge_list,
-        ("directed",),
-    ),
+    Reader("{source}", lambda source: _is_file(source) and ending(source) in EDGE_LISTS, read_edge_list, ("directed",)),
     _TABLES,
     Reader("a networkx graph", _is_networkx, read_networkx, (*_OBJECT, "label")),
     Reader("a PyG HeteroData object", is_hetero, read_hetero, ("text", "directed", "kind_weights")),

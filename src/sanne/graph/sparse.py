@@ -44,12 +44,9 @@ def checked_sparse(data: npt.NDArray[Any], indices: npt.NDArray[Any], indptr: np
         raise InputError(f"a place in a sparse matrix is outside its {columns} columns")
     place = np.int32 if max(columns, len(data)) < 2**31 else np.int64  # one type for both, as compiled code expects
     matrix = sp.csr_matrix((len(indptr) - 1, int(columns)), dtype=data.dtype)
-    matrix.data, matrix.indices, matrix.indptr = data, _as(indices, place), _as(indptr, place)
+    matrix.data = data
+    matrix.indices, matrix.indptr = indices.astype(place, copy=False), indptr.astype(place, copy=False)
     return matrix
-
-
-def _as(values: npt.NDArray[Any], kind: Any) -> npt.NDArray[Any]:
-    return values if values.dtype == kind else values.astype(kind)
 
 
 def multiply(matrix: Any, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:

@@ -13,9 +13,7 @@ SMALL = 2048  # nodes; up to here the pairs without an edge are listed rather th
 def hide_nodes(graph: Graph, nodes: npt.ArrayLike) -> Graph:
     """The graph without some nodes (indices) and without their edges, texts, features and labels."""
     hidden = np.asarray(nodes)
-    keep = np.ones(graph.num_nodes, bool)
-    keep[hidden if hidden.size else hidden.astype(np.int64)] = False
-    return graph.subgraph(np.flatnonzero(keep))
+    return graph.subgraph(np.delete(np.arange(graph.num_nodes), hidden if hidden.size else slice(0)))
 
 
 def hold_out_edges(graph: Graph, fraction: float, seed: int) -> tuple[Graph, IntArray, IntArray]:
@@ -59,15 +57,13 @@ def non_edges(graph: Graph, count: int, stream: np.random.Generator) -> IntArray
     """Distinct pairs of different nodes without an edge, drawn uniformly, (count, 2)."""
     pairs, _ = _edges_once(graph)
     n = graph.num_nodes
-    possible = n * (n - 1) // (1 if graph.directed else 2)
-    if possible - len(pairs) < count:
-        raise InputError(
-            f"{count} pairs without an edge are needed, and the graph has {possible - len(pairs)}: hide less"
-        )
+    free = n * (n - 1) // (1 if graph.directed else 2) - len(pairs)
+    if free < count:
+        raise InputError(f"{count} pairs without an edge are needed, and the graph has {free}: hide less")
     edges = pairs[:, 0] * n + pairs[:, 1]
     if n <= SMALL:
-        free = np.setdiff1d(_pair_keys(np.arange(n * n), n, graph.directed), edges)
-        keys = stream.choice(free, count, replace=False)
+        absent = np.setdiff1d(_pair_keys(np.arange(n * n), n, graph.directed), edges)
+        keys = stream.choice(absent, count, replace=False)
     else:
         keys = np.empty(0, np.int64)
         while len(keys) < count:

@@ -1,5 +1,6 @@
 """Vectors for nodes, present or new, by their ids; all at once or in parts."""
 
+import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -34,17 +35,9 @@ def embed(
     any of them goes. `explain` lists so many nodes that contributed to each vector. `reader`, of the same artifact and
     graph, is for those who embed nodes of one graph again and again.
     """
-    chosen = _chosen(graph, nodes)
-    vectors = np.empty((len(chosen), artifact.model.vector_dim), np.float32)
-    uncertainty = np.empty(len(chosen), np.float32)
-    explanation: list[Explanation] = []
-    first = 0
-    for part in _embed_parts(artifact, graph, chosen, explain, progress, reader):
-        rows = slice(first, first + len(part.vectors))
-        vectors[rows], uncertainty[rows] = part.vectors, part.uncertainty
-        explanation += part.explanation or []
-        first = rows.stop
-    return Embedding(graph.node_ids[chosen], vectors, uncertainty, explanation if explain else None)
+    options: dict[str, Any] = {"explain": explain, "progress": progress, "reader": reader}
+    (found,) = embed_parts(artifact, graph, nodes, **options, nodes_a_part=sys.maxsize)
+    return found
 
 
 def embed_parts(
@@ -54,41 +47,33 @@ def embed_parts(
     *,
     explain: int = 0,
     progress: bool | None = None,
+    reader: GraphReader | None = None,
+    nodes_a_part: int = NODES_A_PART,
 ) -> Iterator[Embedding]:
     """Like `embed`, some nodes at a time and in the same order, so that not all vectors are in memory at once."""
-    return _embed_parts(artifact, graph, _chosen(graph, nodes), explain, progress)
-
-
-def _chosen(graph: Graph, nodes: Iterable[Any] | None) -> IntArray:
-    return np.arange(graph.num_nodes) if nodes is None else graph.nodes_of(nodes)
-
-
-def _embed_parts(
-    artifact: Artifact,
-    graph: Graph,
-    chosen: IntArray,
-    explain: int,
-    progress: bool | None,
-    reader: GraphReader | None = None,
-) -> Iterator[Embedding]:
     if explain < 0:
         raise InputError(f"explain is how many contributing nodes to list: 0 or more, not {explain}")
-    reader = reader or GraphReader(artifact, graph, len(chosen))
-    with steps(of="embedding", unit="node", total=len(chosen), shown=progress) as bar:
-        for first in range(0, len(chosen), NODES_A_PART):
-            # A part's vectors are allocated before its walks are read: small arrays that outlive a batch would
-            # fragment memory, which would grow with every batch.
-            nodes = chosen[first : first + NODES_A_PART]
-            vectors = np.empty((len(nodes), artifact.model.vector_dim), np.float32)
-            uncertainty = np.empty(len(nodes), np.float32)
-            explanation: list[Explanation] = []
-            for rows, reading in _readings(reader, nodes, explain):
-                vectors[rows], uncertainty[rows] = reading.vectors, reading.uncertainty
-                for named, shares in reading.contributions:
-                    explanation.append(list(zip(graph.node_ids[named].tolist(), shares.tolist(), strict=True)))
-                bar.update(len(nodes[rows]))
-            check_finite(graph, nodes, vectors)
-            yield Embedding(graph.node_ids[nodes], vectors, uncertainty, explanation if explain else None)
+    chosen = np.arange(graph.num_nodes) if nodes is None else graph.nodes_of(nodes)  # refuses at once what is unknown
+
+    def parts() -> Iterator[Embedding]:
+        using = reader or GraphReader(artifact, graph, len(chosen))
+        with steps(of="embedding", unit="node", total=len(chosen), shown=progress) as bar:
+            for first in range(0, max(len(chosen), 1), nodes_a_part):
+                # A part's vectors are allocated before its walks are read: small arrays that outlive a batch would
+                # fragment memory, which would grow with every batch.
+                part = chosen[first : first + nodes_a_part]
+                vectors = np.empty((len(part), artifact.model.vector_dim), np.float32)
+                uncertainty = np.empty(len(part), np.float32)
+                explanation: list[Explanation] = []
+                for rows, reading in _readings(using, part, explain):
+                    check_finite(graph, part[rows], reading.vectors)
+                    vectors[rows], uncertainty[rows] = reading.vectors, reading.uncertainty
+                    for named, shares in reading.contributions:
+                        explanation.append(list(zip(graph.node_ids[named].tolist(), shares.tolist(), strict=True)))
+                    bar.update(len(reading.vectors))
+                yield Embedding(graph.node_ids[part], vectors, uncertainty, explanation if explain else None)
+
+    return parts()
 
 
 def _readings(reader: GraphReader, nodes: IntArray, explain: int) -> Iterator[tuple[slice, Reading]]:

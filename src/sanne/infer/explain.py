@@ -5,7 +5,7 @@ far it goes in the direction of the whole, so that all shares sum to one; what l
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -37,32 +37,31 @@ class MadeOf:
 
     node_id: Any
     nodes: list[tuple[Any, float]]  # that its walks visit, as `embed` with `explain` gives them
-    parts: dict[str, float]  # of everything
-    words: list[Word]
-    links: list[tuple[Any, float]]  # to nodes that fit knew
-    uncertainty: float = float("nan")
-    has_links: bool = True
+    uncertainty: float
+    has_links: bool
+    parts: dict[str, float] = field(default_factory=dict)  # of everything
+    words: list[Word] = field(default_factory=list)
+    links: list[tuple[Any, float]] = field(default_factory=list)  # to nodes that fit knew
 
 
 def made_of(artifact: Artifact, graph: Graph, nodes: Iterable[Any], count: int = 10) -> list[MadeOf]:
     """Explain the vectors of some nodes, seen in fit or not, each by `count` words, links and nodes at most."""
     if count < 1:
         raise InputError(f"how many words, links and nodes to list must be 1 or more, not {count}")
-    reader = GraphReader(artifact, graph, 0)
-    asked = graph.nodes_of(nodes)
+    reader, asked = GraphReader(artifact, graph, 0), graph.nodes_of(nodes)
     alone = set(graph.without_links(asked).tolist())
-    return [replace(_made_of(reader, node, count), has_links=node not in alone) for node in asked.tolist()]
+    return [_made_of(reader, node, count, has_links=node not in alone) for node in asked.tolist()]
 
 
-def _made_of(reader: GraphReader, node: int, count: int) -> MadeOf:
+def _made_of(reader: GraphReader, node: int, count: int, has_links: bool) -> MadeOf:
     graph, views, model = reader.graph, reader.artifact.feature_map, reader.artifact.model
     asked = AskedNodes(reader, np.array([node]))
     reading = model.read(asked, count)
     visited, shares = reading.contributions[0]
     nodes = list(zip(graph.node_ids[visited].tolist(), shares.tolist(), strict=True))
-    node_id, pull, unsure = graph.node_ids[[node]].tolist()[0], model.pull(asked), float(reading.uncertainty[0])
-    if pull is None or not isinstance(views, Views):
-        return MadeOf(node_id, nodes, {}, [], [], unsure)
+    made = MadeOf(graph.node_ids[[node]].tolist()[0], nodes, float(reading.uncertainty[0]), has_links)
+    if (pull := model.pull(asked)) is None or not isinstance(views, Views):
+        return made
     everywhere = pull.around.shares
     itself = np.where((pull.around.nodes == node)[:, None], everywhere, 0)
     columns = views.base.columns(graph, pull.around.nodes)
@@ -82,9 +81,9 @@ def _made_of(reader: GraphReader, node: int, count: int) -> MadeOf:
     names = views.base.column_names or [f"column {number}" for number in range(len(words))]
     words, own = (np.append(shares[: len(names) - 1], shares[len(names) - 1 :].sum()) for shares in (words, own))
     if views.base.reads_links:  # neighbours are the words
-        return MadeOf(node_id, nodes, parts, [], _named(names, words, count), unsure)
+        return replace(made, parts=parts, links=_named(names, words, count))
     described = [Word(str(names[i]), float(words[i]), float(own[i])) for i in _largest(words, count)]
-    return MadeOf(node_id, nodes, parts, described, links, unsure)
+    return replace(made, parts=parts, words=described, links=links)
 
 
 def _by_column(views: Views, columns: Any, weights: FloatArray, pull: Pull) -> Doubles:

@@ -1,6 +1,7 @@
 """Nodes into vectors: what a fitted model reads of a graph."""
 
 import logging
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -31,7 +32,6 @@ class GraphReader:
         self.artifact = artifact
         self.graph = graph
         self._adjacency = graph.adjacency(artifact.config.walks.direction)
-        self._sampler: WalkSampler | None = None
         self._rows: FloatArray | None = None
         self._vectors: FloatArray | None = None
         whole = reads_whole(num_nodes, graph)
@@ -62,13 +62,10 @@ class GraphReader:
         table, places = self.table(nodes)
         return table[places]
 
-    @property
+    @cached_property
     def sampler(self) -> WalkSampler:
-        if self._sampler is None:
-            walks = self.artifact.config.walks
-            seed = derived_seed(self.artifact.seed, "inference")
-            self._sampler = WalkSampler(self._adjacency, walk_length=walks.walk_length, seed=seed)
-        return self._sampler
+        seed = derived_seed(self.artifact.seed, "inference")
+        return WalkSampler(self._adjacency, walk_length=self.artifact.config.walks.walk_length, seed=seed)
 
     @property
     def diffusion(self) -> Diffusion:

@@ -1,11 +1,10 @@
 """The model folder: config.json, features.json and model.safetensors; no pickle, everything checked when read."""
 
-import contextlib
 import json
 import os
 import platform
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from importlib import metadata
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from sanne.config import Config
@@ -31,8 +29,10 @@ from sanne.model.safe_files import Shapes, check_shapes, digest_of, read_tensors
 FORMAT_VERSION = 4
 VECTORS = "vectors.parquet"  # the vectors of the training nodes, written by the estimator
 GRAPH = "graph"  # the graph folder of a bundle
-_FILES = ("model.safetensors", "features.json", VECTORS)
+_TENSORS = "model.safetensors"
+_FILES = (_TENSORS, "features.json", VECTORS)
 _CLASSIFIER = ("classifier.json", "classifier.safetensors")  # of a model that predicts labels too
+_DAMAGE = (LookupError, TypeError, ValueError, ArithmeticError, AttributeError)  # of contents
 _LARGEST_CONFIG = 64 * 2**20  # bytes
 _LARGEST_KEPT = 2**28  # bytes of the features of a whole graph, up to which those of some nodes are kept
 
@@ -106,7 +106,7 @@ class Artifact:
         description, arrays = self.feature_map.state()
         named = {f"model/{name}": array for name, array in self.model.arrays().items()}
         named |= {f"features/{name}": array for name, array in arrays.items()}
-        _save(named, folder / "model.safetensors")
+        _save(named, folder / _TENSORS)
         _write_json(folder / "features.json", {"name": self.feature_map.name, "state": description})
         if self.classifier is not None:
             labels, numbers = self.classifier.state()
@@ -143,18 +143,12 @@ class Artifact:
         try:
             config = Config.from_dict(header["settings"])
             features = json.loads((place / "features.json").read_text(encoding="utf-8"))
-            with _damage_reported(place / "model.safetensors"):
-                shapes = tensor_shapes(place / "model.safetensors")
-            model = _model_of_shapes(header, config, features, shapes)
-            with _damage_reported(place / "model.safetensors"):
-                tensors = read_tensors(place / "model.safetensors")
+            model = _model_of_shapes(header, config, features, tensor_shapes(place / _TENSORS))
+            tensors = read_tensors(place / _TENSORS)
             feature_map = restore_features(features["name"], features["state"], under("features/", tensors))
             model.fill(under("model/", tensors))
             classifier = _read_classifier(place, digests, model.vector_dim)
-        except (
-            *(LookupError, TypeError, ValueError, ArithmeticError, AttributeError),
-            *(RuntimeError, OSError, MemoryError),
-        ) as error:
+        except (*_DAMAGE, RuntimeError, OSError, MemoryError) as error:
             raise ModelFolderError(f"{place}: the model folder is damaged ({first_line(error)}): fit again") from None
         counts, record = header["num_nodes"], header["record"]
         if is_graph_folder(place / GRAPH):  # of a bundle, which may have been moved
@@ -234,19 +228,8 @@ def _read_classifier(place: Path, digests: dict[str, Any], dim: int) -> Classifi
     for name in _CLASSIFIER:
         _check_file(place / name, digests)
     described = json.loads((place / "classifier.json").read_text(encoding="utf-8"))
-    with _damage_reported(place / "classifier.safetensors"):
-        check_state(described, tensor_shapes(place / "classifier.safetensors"), dim)
-        tensors = read_tensors(place / "classifier.safetensors")
-    return Classifier.restore(described, tensors)
-
-
-@contextlib.contextmanager
-def _damage_reported(path: Path) -> Iterator[None]:
-    """Turn errors of reading a file into a ModelFolderError that names it."""
-    try:
-        yield
-    except (SafetensorError, ValueError, OSError) as error:
-        raise ModelFolderError(f"{path}: damaged ({error}): fit again") from None
+    check_state(described, tensor_shapes(place / "classifier.safetensors"), dim)
+    return Classifier.restore(described, read_tensors(place / "classifier.safetensors"))
 
 
 def _check_file(path: Path, digests: dict[str, Any] | None = None) -> None:

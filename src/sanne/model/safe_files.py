@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 
 Shapes = dict[str, tuple[int, ...]]
 
@@ -29,12 +29,15 @@ def tensor_shapes(path: Path) -> Shapes:
     """The names and shapes in a safetensors file, from its header alone; all must be of single precision."""
     require_regular(path)
     shapes: Shapes = {}
-    with safe_open(path, framework="np") as file:
-        for name in file.keys():  # noqa: SIM118 (not a dict)
-            part = file.get_slice(name)
-            if part.get_dtype() != "F32":
-                raise ValueError(f"{name} holds {part.get_dtype()}, where F32 is expected")
-            shapes[name] = tuple(part.get_shape())
+    try:
+        with safe_open(path, framework="np") as file:
+            for name in file.keys():  # noqa: SIM118 (not a dict)
+                part = file.get_slice(name)
+                if part.get_dtype() != "F32":
+                    raise ValueError(f"{path.name}: {name} holds {part.get_dtype()}, where F32 is expected")
+                shapes[name] = tuple(part.get_shape())
+    except SafetensorError as error:
+        raise ValueError(f"{path.name}: {error}") from None
     return shapes
 
 
@@ -60,5 +63,5 @@ def read_tensors(path: Path) -> dict[str, npt.NDArray[np.float32]]:
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
     for name, tensor in tensors.items():
         if not np.isfinite(tensor).all():
-            raise ValueError(f"{name} holds numbers that are not finite")
+            raise ValueError(f"{path.name}: {name} holds numbers that are not finite")
     return tensors

@@ -4,8 +4,6 @@ Walk number g of the stream belongs to pass g // n. Pass p gives every node its 
 drawn from its position alone: nothing needs to be stored to resume.
 """
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,16 +48,6 @@ class WalkStream:
             first += taken
         walks = self._sampler.walks(np.concatenate(starts), 0, np.concatenate(numbers))
         return Batch(step, walks, self._sampler)
-
-    def batches(self, first: int, stop: int) -> Iterator[Batch]:
-        """The batches of steps first..stop-1; while one is used, the next is drawn."""
-        with ThreadPoolExecutor(1) as pool:
-            ahead = pool.submit(self.batch, first) if first < stop else None
-            for step in range(first, stop):
-                assert ahead is not None
-                batch = ahead.result()
-                ahead = pool.submit(self.batch, step + 1) if step + 1 < stop else None
-                yield batch
 
     def _pass_order(self, number: int) -> IntArray:
         if self._order[0] != number:

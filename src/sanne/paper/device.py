@@ -12,8 +12,8 @@ from sanne.errors import InputError
 from sanne.seeds import derived_seed
 
 _POSITIONS_PER_THREAD = 256  # fewer, and a second thread costs more than it gives
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_MMAP_MAX = -1, -3, -4  # of malloc.h
-_KEPT_BLOCK, _KEPT_BYTES, _KEPT_BYTES_IF_LARGE = 32 * 2**20, 512 * 2**20, 2**31 - 1
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
+_KEPT_BLOCK, _KEPT_BYTES = 32 * 2**20, 512 * 2**20
 
 
 def choose_device(name: str) -> torch.device:
@@ -51,18 +51,12 @@ def torch_threads(count: int, positions: int = 0) -> Iterator[None]:
 
 
 @functools.cache
-def keep_freed_memory(*, large_too: bool = False) -> None:
-    """Ask the C library (glibc) to keep freed blocks: returning and requesting what every step needs costs 10%.
-
-    `large_too`: blocks above 32 MiB as well, such as arrays over all nodes. Requesting those again costs a
-    third of the time, keeping them up to 40% more memory (DGI on Pubmed).
-    """
+def keep_freed_memory() -> None:
+    """Ask the C library (glibc) to keep freed blocks: returning and requesting what every step needs costs a fifth."""
     with contextlib.suppress(OSError, AttributeError, TypeError):
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_M_MMAP_THRESHOLD, _KEPT_BLOCK)
-        mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES_IF_LARGE if large_too else _KEPT_BYTES)
-        if large_too:
-            mallopt(_M_MMAP_MAX, 0)
+        mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)
 
 
 def torch_stream(seed: int, purpose: str, *counters: int) -> torch.Generator:

@@ -1,7 +1,6 @@
 """The walk transformer: K layers of self-attention and feed-forward over the nodes of a walk (paper, section 3)."""
 
 import math
-from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -50,7 +49,8 @@ class WalkEncoder(nn.Module):
         for layer in self.layers:
             assert isinstance(layer, EncoderLayer)
             if layer.attention is not None:
-                weights = layer.attention.weights(layer.attention_input(hidden)).mean(dim=1)  # (B, N, N)
+                read = layer.attention_norm(hidden) if layer.pre_norm and layer.attention_norm else hidden
+                weights = layer.attention.weights(read).mean(dim=1)  # (B, N, N)
                 flow = (0.5 * weights + 0.5 * identity) @ flow
             hidden = layer(hidden)
         return flow
@@ -82,10 +82,7 @@ class EncoderLayer(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """(B, N, dim) -> (B, N, dim)."""
-        for sub_layer, norm in (
-            (self.attention, self.attention_norm),
-            (self.feed_forward, self.feed_forward_norm),
-        ):
+        for sub_layer, norm in ((self.attention, self.attention_norm), (self.feed_forward, self.feed_forward_norm)):
             if sub_layer is None or norm is None:
                 continue
             if self.pre_norm:
@@ -94,16 +91,12 @@ class EncoderLayer(nn.Module):
                 hidden = norm(hidden + self.dropout(sub_layer(hidden)))
         return hidden
 
-    def attention_input(self, hidden: Tensor) -> Tensor:
-        """What the attention sub-layer reads."""
-        if self.pre_norm and self.attention_norm is not None:
-            normed: Tensor = self.attention_norm(hidden)
-            return normed
-        return hidden
-
 
 class SelfAttention(nn.Module):
-    """Multi-head attention along the walk, all heads in one projection."""
+    """Multi-head attention along the walk, all heads in one projection.
+
+    Scores are scaled by sqrt(s), s the size of a head. The paper prints sqrt(k), its layer index: a slip.
+    """
 
     def __init__(self, dim: int, num_heads: int) -> None:
         super().__init__()
@@ -113,63 +106,19 @@ class SelfAttention(nn.Module):
 
     def forward(self, hidden: Tensor) -> Tensor:
         """(B, N, dim) -> (B, N, dim)."""
-        projections = self.queries_keys_values(hidden)
-        heads = _Attention.apply(projections, self.num_heads)  # type: ignore[no-untyped-call]  # (B, N, dim)
-        mixed: Tensor = self.combine(heads)
+        heads = F.scaled_dot_product_attention(*self._projections(hidden))
+        mixed: Tensor = self.combine(heads.transpose(1, 2).flatten(2))
         return mixed
 
     def weights(self, hidden: Tensor) -> Tensor:
         """The attention weights alpha, (B, H, N, N)."""
-        split = self.queries_keys_values(hidden).unflatten(2, (3, self.num_heads, -1))
-        queries, keys, _ = split.permute(2, 0, 3, 1, 4)  # each (B, H, N, s)
-        return _softmax_rows(queries @ keys.transpose(-1, -2) / math.sqrt(queries.shape[-1]))
+        queries, keys, _ = self._projections(hidden)
+        return torch.softmax(queries @ keys.transpose(-1, -2) / math.sqrt(queries.shape[-1]), dim=-1)
 
-
-class _Attention(torch.autograd.Function):
-    """Attention over a few positions, from projections (B, N, 3 dim) to heads side by side (B, N, dim).
-
-    Scores are scaled by sqrt(s), s the size of a head. The paper prints sqrt(k), its layer index: a slip.
-
-    On a walk of eight this is twice as fast as torch's fused kernel, whose softmax takes 20 ns a number for rows so
-    short and whose products over (B, H) copy every operand. Here there is one copy each way, and the gradient is
-    written straight into the place of the projections.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, projections: Tensor, num_heads: int) -> Tensor:
-        batch, length, width = projections.shape
-        size = width // (3 * num_heads)
-        split = projections.view(batch, length, 3, num_heads, size).permute(2, 0, 3, 1, 4).contiguous()
-        queries, keys, values = split.view(3, batch * num_heads, length, size)
-        weights = _softmax_rows(torch.bmm(queries, keys.transpose(1, 2)).mul_(1 / math.sqrt(size)))  # (B H, N, N)
-        ctx.save_for_backward(queries, keys, values, weights)
-        ctx.num_heads = num_heads
-        heads = torch.bmm(weights, values).view(batch, num_heads, length, size)
-        return heads.transpose(1, 2).reshape(batch, length, num_heads * size)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        queries, keys, values, weights = ctx.saved_tensors
-        batch, length, dim = gradient.shape
-        size = dim // ctx.num_heads
-        heads = gradient.view(batch, length, ctx.num_heads, size).transpose(1, 2).reshape(queries.shape)
-        scores = torch.bmm(heads, values.transpose(1, 2))  # gradient of the weights
-        scores = scores.sub_((scores * weights).sum(dim=2, keepdim=True)).mul_(weights).mul_(1 / math.sqrt(size))
-        found = torch.stack(
-            [
-                torch.bmm(scores, keys),
-                torch.bmm(scores.transpose(1, 2), queries),
-                torch.bmm(weights.transpose(1, 2), heads),
-            ]
-        )
-        split = found.view(3, batch, ctx.num_heads, length, size).permute(1, 3, 0, 2, 4)
-        return split.reshape(batch, length, 3 * dim), None
-
-
-def _softmax_rows(scores: Tensor) -> Tensor:
-    """Softmax over the last dimension, in place."""
-    weights = scores.sub_(scores.amax(dim=-1, keepdim=True)).exp_()
-    return weights.div_(weights.sum(dim=-1, keepdim=True))
+    def _projections(self, hidden: Tensor) -> Tensor:
+        """Queries, keys and values, each (B, H, N, s)."""
+        split: Tensor = self.queries_keys_values(hidden).unflatten(2, (3, self.num_heads, -1))
+        return split.permute(2, 0, 3, 1, 4)
 
 
 def sinusoidal_positions(length: int, dim: int) -> Tensor:

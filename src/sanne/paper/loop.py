@@ -7,7 +7,7 @@ import logging
 import math
 import pickle
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.optim.optimizer import Optimizer
 from tqdm import tqdm
 
 from sanne.config import Config, TrainConfig
@@ -103,7 +102,7 @@ def train(
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(derived_seed(seed, "dropout", progress.epoch))
                 first = progress.epoch * stream.steps_per_epoch
-                for batch in stream.batches(first, first + stream.steps_per_epoch):
+                for batch in map(stream.batch, range(first, first + stream.steps_per_epoch)):
                     loss = training_step(model, rows, batch, optimisers)
                     losses += loss.cpu()
                     bar.update()
@@ -179,7 +178,7 @@ def make_optimisers(model: WalkModel, config: TrainConfig) -> list[torch.optim.O
         torch.optim.Adam(dense_parameters(model), lr=config.learning_rate, fused=True)
     ]
     if (table := model.objective.sparse_table()) is not None:
-        optimisers.append(RowAdam([table], lr=config.table_learning_rate))
+        optimisers.append(torch.optim.SparseAdam([table], lr=config.table_learning_rate))
     return optimisers
 
 
@@ -198,7 +197,7 @@ def probe_training(graph: Graph, features: FloatArray, model: Model, config: Con
     model.train()
     seconds = []
     with torch_threads(config.train.threads, config.train.batch_size * config.walks.walk_length):
-        for batch in stream.batches(0, _PROBED):
+        for batch in map(stream.batch, range(_PROBED)):
             started = time.perf_counter()
             training_step(model, rows, batch, optimisers)
             seconds.append(time.perf_counter() - started)
@@ -216,36 +215,6 @@ def bytes_of_training(graph: Graph, model: Model, width: int) -> int:
     working = 4 * WALKS_AT_ONCE * len(model.encoder.positions) * (8 * config.encoder_dim + config.ff_dim)
     held = 2 * rows + table_bytes + working + 4 * graph.num_nodes * model.vector_dim
     return max(5 * rows, held)
-
-
-class RowAdam(Optimizer):
-    """As torch's SparseAdam: moments of a row move only in the steps that touch it. In fewer passes over the rows."""
-
-    def __init__(
-        self, parameters: Iterable[Tensor], lr: float, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8
-    ) -> None:
-        super().__init__(parameters, {"lr": lr, "betas": betas, "eps": eps})
-
-    @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """Update the rows that have a gradient."""
-        for group in self.param_groups:
-            for table in group["params"]:
-                if table.grad is not None:
-                    self._update(table, table.grad.coalesce(), group)
-
-    def _update(self, table: Tensor, gradient: Tensor, group: dict[str, Any]) -> None:
-        state = self.state[table]
-        if not state:
-            state.update(step=0, exp_avg=torch.zeros_like(table), exp_avg_sq=torch.zeros_like(table))
-        state["step"] += 1
-        (first, second), rows, values = group["betas"], gradient.indices()[0], gradient.values()
-        mean = state["exp_avg"].index_select(0, rows).lerp_(values, 1 - first)
-        square = state["exp_avg_sq"].index_select(0, rows).mul_(second).addcmul_(values, values, value=1 - second)
-        state["exp_avg"].index_copy_(0, rows, mean)
-        state["exp_avg_sq"].index_copy_(0, rows, square)
-        rate = group["lr"] * math.sqrt(1 - second ** state["step"]) / (1 - first ** state["step"])
-        table.index_add_(0, rows, mean.div_(square.sqrt_().add_(group["eps"])), alpha=-rate)
 
 
 def fingerprint(adjacency: Adjacency, features: FloatArray, settings: dict[str, Any], seed: int) -> str:

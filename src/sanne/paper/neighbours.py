@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
@@ -33,7 +32,6 @@ class NeighbourSoftmax(Objective):
         start = torch.empty(num_nodes, dim)
         start.uniform_(-bound, bound, generator=torch_stream(seed, "initialise", 1))
         self.table = nn.Parameter(start)
-        self._missed: Tensor | None = None
 
     def sparse_table(self) -> nn.Parameter:
         """The table: a step touches few of its rows."""
@@ -59,10 +57,16 @@ class NeighbourSoftmax(Objective):
         `walk_vectors` (R, d), `targets` (R, M), `negatives` (S,) distinct and sorted. Logits are corrected by the
         log of how often a class is expected in the sample; a negative that equals the row's target is left out.
         """
-        corrections = (self._log_expected(targets, tries), self._log_expected(negatives, tries))
-        inputs = (walk_vectors, self.table, targets, negatives, *corrections)
-        loss: Tensor = _SampledSoftmax.apply(*inputs)  # type: ignore[no-untyped-call]
-        return loss
+        target_rows, negative_rows = (F.embedding(nodes, self.table, sparse=True) for nodes in (targets, negatives))
+        chosen = (target_rows * walk_vectors.unsqueeze(1)).sum(dim=2) - self._log_expected(targets, tries)  # (R, M)
+        scores = walk_vectors @ negative_rows.T - self._log_expected(negatives, tries)  # (R, S)
+        top = scores.detach().amax(dim=1, keepdim=True)
+        powers = (scores - top).exp()
+        total = powers.sum(dim=1, keepdim=True)
+        column = torch.searchsorted(negatives, targets).clamp_(max=len(negatives) - 1)
+        own = powers.gather(1, column) * (negatives[column] == targets)  # of a target that stands among the negatives
+        rest = torch.maximum(total - own, total * _SMALLEST_SHARE)
+        return F.softplus(rest.log() + top - chosen).mean()
 
     def sample_negatives(self, position: int) -> tuple[Tensor, int]:
         """`num_negatives` distinct classes (or all, where there are no more), and the draws that took."""
@@ -101,15 +105,9 @@ class NeighbourSoftmax(Objective):
         count = min(self.config.num_negatives, num_nodes)
         if count == num_nodes or self.config.negative_sampler == "uniform":
             return torch.full(classes.shape, math.log(count / num_nodes), device=classes.device)
-        return torch.log(-torch.expm1(tries * self._log_missed().to(classes.device)[classes])).float()
-
-    def _log_missed(self) -> Tensor:
-        """log of the probability that one log-uniform draw is not a class, for all classes, (V,)."""
-        if self._missed is None:
-            num_nodes = self.table.shape[0]
-            rank = torch.arange(num_nodes, dtype=torch.float64)
-            self._missed = torch.log1p(-torch.log((rank + 2) / (rank + 1)) / math.log(num_nodes + 1))
-        return self._missed
+        rank = classes.double()
+        missed = torch.log1p(-torch.log((rank + 2) / (rank + 1)) / math.log(num_nodes + 1))  # by one log-uniform draw
+        return torch.log(-torch.expm1(tries * missed)).float()
 
 
 def _distinct(draw: Callable[[int], IntArray], count: int) -> tuple[IntArray, int]:
@@ -121,53 +119,3 @@ def _distinct(draw: Callable[[int], IntArray], count: int) -> tuple[IntArray, in
             last = int(np.sort(first)[count - 1])
             return np.unique(values[: last + 1]), last + 1
         values = np.concatenate([values, draw(2 * count)])
-
-
-class _SampledSoftmax(torch.autograd.Function):
-    """Mean of -log(e^chosen / (e^chosen + sum of e^score over the negatives but the target itself)), in few passes.
-
-    The gradient of the table is sparse: only the rows used have one.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        walk_vectors: Tensor,
-        table: Tensor,
-        targets: Tensor,
-        negatives: Tensor,
-        target_correction: Tensor,
-        negative_correction: Tensor,
-    ) -> Tensor:
-        target_rows = table.index_select(0, targets.flatten()).view(*targets.shape, -1)  # (R, M, d)
-        negative_rows = table.index_select(0, negatives)  # (S, d)
-        chosen = (target_rows * walk_vectors.unsqueeze(1)).sum(dim=2) - target_correction  # (R, M)
-        scores = torch.addmm(-negative_correction.to(table.dtype), walk_vectors, negative_rows.T)  # (R, S)
-        top = scores.amax(dim=1, keepdim=True)
-        powers = scores.sub_(top).exp_()
-        total = powers.sum(dim=1, keepdim=True)
-        column = torch.searchsorted(negatives, targets).clamp_(max=len(negatives) - 1)
-        hit = negatives[column] == targets  # (R, M): the target stands among the negatives
-        own = powers.gather(1, column) * hit
-        rest = torch.maximum(total - own, total * _SMALLEST_SHARE)  # of a row whose whole sum is its own target
-        difference = rest.log() + top - chosen
-        # d loss / d difference, and per unit of `rest`: each negative's power counts by it, but for the target's own
-        slope = torch.sigmoid(difference) / targets.numel()
-        weight = slope / rest
-        ctx.save_for_backward(walk_vectors, target_rows, negative_rows, targets, negatives)
-        ctx.factors = powers, slope, weight.sum(dim=1, keepdim=True), column, own * weight
-        ctx.table_shape = table.shape
-        return F.softplus(difference).mean()
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        walk_vectors, target_rows, negative_rows, targets, negatives = ctx.saved_tensors
-        powers, slope, weight, column, own = ctx.factors
-        errors = (powers * (weight * gradient)).scatter_add_(1, column, -own * gradient)  # (R, S)
-        pull = -slope * gradient  # (R, M)
-        towards = torch.addmm(torch.bmm(pull.unsqueeze(1), target_rows).squeeze(1), errors, negative_rows)
-        target_part = (pull.unsqueeze(2) * walk_vectors.unsqueeze(1)).flatten(0, 1)  # (R M, d)
-        rows = torch.cat([target_part, errors.T @ walk_vectors])
-        classes = torch.cat([targets.flatten(), negatives]).unsqueeze(0)
-        table = torch.sparse_coo_tensor(classes, rows, ctx.table_shape, check_invariants=False)
-        return towards, table, None, None, None, None

@@ -57,7 +57,7 @@ class Objective(nn.Module):
 
 
 _OBJECTIVES: dict[str, type[Objective]] = {}
-_NOT_TRAINED = {"hidden"}  # a model of its own, see kinds.py
+_NOT_TRAINED = {"hidden"}  # a model of its own, see model/hidden.py
 
 
 def register_objective(kind: type[Objective]) -> type[Objective]:

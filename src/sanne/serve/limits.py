@@ -4,7 +4,7 @@ import typing
 from dataclasses import dataclass
 from typing import Any, Self
 
-from sanne.checked import Checked, convert, require
+from sanne.checked import Checked, require
 from sanne.errors import InputError
 
 
@@ -41,4 +41,4 @@ class ServeLimits(Checked):
         kinds = typing.get_type_hints(cls)
         if unknown := sorted(set(settings) - set(kinds)):
             raise InputError(f"unknown limit {unknown[0]!r}: the server's limits are {', '.join(kinds)}")
-        return cls(**{name: convert(name, value, kinds[name]) for name, value in settings.items()})
+        return cls(**settings)

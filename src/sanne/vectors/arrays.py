@@ -23,10 +23,7 @@ def check_array_file(path: Path) -> None:
     check_target(path)
     ids = _ids_path(path)
     if ids.exists() and not any(path.with_suffix(ending).exists() for ending in _ENDINGS):
-        raise InputError(
-            f"cannot write {path}: its ids go to {ids}, which exists already and belongs to no file of vectors: "
-            "rename that file, or choose another name"
-        )
+        raise InputError(f"cannot write {path}: its ids go to {ids}, which exists already: choose another name")
 
 
 def write_npy(path: Path, parts: Iterable[Embedding], count: int, dim: int, dtype: npt.DTypeLike = np.float32) -> None:

@@ -42,7 +42,14 @@ class Format:
     halves: bool = False  # whether `write` takes `dtype`, which may be float16
 
 
-FORMATS: dict[str, Format] = {}  # by name
+_OWN = (
+    Format("parquet", (".parquet",), write_parquet, read_parquet, ("uncertainty", "explanation"), halves=True),
+    Format("npy", (".npy",), write_npy, read_npy, check=check_array_file, halves=True),
+    Format("csv", (".csv",), write_csv, read_csv, ("uncertainty",)),
+    Format("word2vec", (".txt", ".vec", ".w2v"), write_word2vec, read_word2vec),
+    Format("faiss", (".faiss", ".index"), write_faiss, check=check_faiss),
+)
+FORMATS = {form.name: form for form in _OWN}
 
 
 def register(form: Format) -> None:
@@ -51,16 +58,6 @@ def register(form: Format) -> None:
     >>> register(Format("json", (".json",), write_json, read_json))
     """
     FORMATS[form.name] = form
-
-
-for _form in (
-    Format("parquet", (".parquet",), write_parquet, read_parquet, ("uncertainty", "explanation"), halves=True),
-    Format("npy", (".npy",), write_npy, read_npy, check=check_array_file, halves=True),
-    Format("csv", (".csv",), write_csv, read_csv, ("uncertainty",)),
-    Format("word2vec", (".txt", ".vec", ".w2v"), write_word2vec, read_word2vec),
-    Format("faiss", (".faiss", ".index"), write_faiss, check=check_faiss),
-):
-    register(_form)
 
 
 def check_output(path: str | Path, name: str | None = None, dtype: Dtype = "float32") -> Format:
@@ -127,17 +124,16 @@ def _checked(
     """The parts, all of one size and together as many as announced; what a format has no place for is logged."""
     rows = 0
     for part in parts:
-        checked = Embedding.of(part.node_ids, part.vectors, part.uncertainty, part.explanation)
-        if checked.dim != dim:
-            raise InputError(f"vectors of size {checked.dim} for a file of size {dim}")
-        if (largest := float(np.abs(checked.vectors).max())) > most:
+        if part.dim != dim:
+            raise InputError(f"vectors of size {part.dim} for a file of size {dim}")
+        if (largest := float(np.abs(part.vectors).max())) > most:
             raise InputError(f"a vector has the number {largest:g}, and float16 holds at most {most:g}: write float32")
-        there = {"uncertainty": np.isfinite(checked.uncertainty).any(), "explanation": checked.explanation is not None}
+        there = {"uncertainty": np.isfinite(part.uncertainty).any(), "explanation": part.explanation is not None}
         for name, given in there.items():
             if rows == 0 and given and name not in form.keeps:
                 logger.info("%s has no place for the %s; a .parquet file does", path, name)
-        rows += len(checked)
-        yield checked
+        rows += len(part)
+        yield part
     if rows != count:
         raise InputError(f"{path}: {rows} vectors were given where {count} were announced")
 
@@ -178,15 +174,5 @@ def export_vectors(model: str | Path, target: str, out: str | Path, dtype: Dtype
     if not path.is_file():
         raise ModelFolderError(f"{model}: incomplete model folder, {VECTORS} is missing: fit again")
     count = int(pq.read_metadata(path).num_rows)
-    write_parts(out, _parts(path, dim), count, dim, target, dtype)
+    write_parts(out, read_parquet_parts(path, _ROWS_AT_ONCE), count, dim, target, dtype)
     return count, dim
-
-
-def _parts(path: Path, dim: int) -> Iterator[Embedding]:
-    try:
-        for part in read_parquet_parts(path, _ROWS_AT_ONCE):
-            if part.dim != dim:
-                raise InputError(f"{path}: vectors of size {part.dim}, the model's are {dim}")
-            yield part
-    except InputError as error:
-        raise ModelFolderError(f"{error}: fit again") from None

@@ -19,6 +19,7 @@ import pyarrow.csv
 
 from sanne.errors import InputError
 from sanne.files.atomic import replaced_file
+from sanne.graph.ids import as_integers
 from sanne.vectors.vectors import Embedding, Floats, Ids
 
 
@@ -49,8 +50,7 @@ def read_csv(path: Path) -> Embedding:
         path,
         parse_options=pa.csv.ParseOptions(newlines_in_values=True),
         convert_options=pa.csv.ConvertOptions(
-            column_types={"id": pa.string()} | dict.fromkeys(names[1:], pa.float32()),
-            strings_can_be_null=False,
+            column_types={"id": pa.string()} | dict.fromkeys(names[1:], pa.float32()), strings_can_be_null=False
         ),
     )
     uncertainty = table["uncertainty"].to_numpy() if "uncertainty" in names else None
@@ -126,6 +126,5 @@ def read_word2vec(path: Path) -> Embedding:
 
 def ids_from_text(ids: list[str]) -> Ids:
     """Ids as integers if all of them are whole numbers."""
-    if ids and all(re.fullmatch(r"-?[1-9]\d{0,17}|0", node_id, re.ASCII) for node_id in ids):
-        return np.array(ids).astype(np.int64)
-    return np.array(ids, dtype=object)
+    integers = as_integers(pa.array(ids, pa.string()))
+    return np.array(ids, dtype=object) if integers is None else np.asarray(integers.to_numpy(), np.int64)

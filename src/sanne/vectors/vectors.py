@@ -37,9 +37,16 @@ class Embedding:
         uncertainties = (
             np.full(len(rows), np.nan, np.float32) if uncertainty is None else np.asarray(uncertainty, np.float32)
         )
-        made = cls(plain_ids(np.asarray(node_ids)), rows, uncertainties, explanation)
-        made._check()
-        return made
+        ids = plain_ids(np.asarray(node_ids))
+        if rows.ndim != 2 or 0 in rows.shape:
+            raise InputError(f"vectors must be (nodes, dim) with at least one of each, not of shape {rows.shape}")
+        parts = {"vectors": rows, "uncertainty": uncertainties, "explanation": explanation}
+        for name, value in parts.items():
+            if value is not None and len(value) != len(ids):
+                raise InputError(f"{len(ids)} node ids but {len(value)} rows of {name}")
+        if uncertainties.ndim != 1:
+            raise InputError(f"uncertainty must be one number a node, not of shape {uncertainties.shape}")
+        return cls(ids, rows, uncertainties, explanation)
 
     @property
     def dim(self) -> int:
@@ -68,17 +75,3 @@ class Embedding:
     def __getitem__(self, rows: slice) -> "Embedding":
         explanation = None if self.explanation is None else self.explanation[rows]
         return Embedding(self.node_ids[rows], self.vectors[rows], self.uncertainty[rows], explanation)
-
-    def _check(self) -> None:
-        shape = self.vectors.shape
-        if len(shape) != 2 or 0 in shape:
-            raise InputError(f"vectors must be (nodes, dim) with at least one of each, not of shape {shape}")
-        for name, value in (
-            ("vectors", self.vectors),
-            ("uncertainty", self.uncertainty),
-            ("explanation", self.explanation),
-        ):
-            if value is not None and len(value) != len(self):
-                raise InputError(f"{len(self)} node ids but {len(value)} rows of {name}")
-        if self.uncertainty.ndim != 1:
-            raise InputError(f"uncertainty must be one number a node, not of shape {self.uncertainty.shape}")

@@ -90,18 +90,17 @@ class Diffusion:
 
     def __init__(self, adjacency: Adjacency, halo: Halo | None = None) -> None:
         self._halo, self._adjacency = halo, adjacency
-        self._indptr, self._indices = adjacency.indptr, adjacency.indices
         weights = adjacency.weights
-        self._weights = np.empty(0, np.float32) if weights is None else weights
         if weights is None:
-            sums = np.diff(self._indptr).astype(np.float64)
+            sums = np.diff(adjacency.indptr).astype(np.float64)
         else:
             shape = (adjacency.num_nodes, adjacency.num_nodes + (halo.size if halo else 0))
-            arcs = sp.csr_matrix((weights, self._indices, self._indptr), shape=shape)
+            arcs = sp.csr_matrix((weights, adjacency.indices, adjacency.indptr), shape=shape)
             sums = np.asarray(arcs.sum(axis=1), np.float64).ravel()
         self.degrees: npt.NDArray[np.float64] = sums + 1
         self._roots = (self.degrees**0.5).astype(np.float32)
-        self._shares = (1 / self.degrees).astype(np.float32)
+        given = np.empty(0, np.float32) if weights is None else weights
+        self._steps = adjacency.indptr, adjacency.indices, given, (1 / self.degrees).astype(np.float32)
         self._spare: Spare = {}
 
     @property
@@ -164,8 +163,7 @@ class Diffusion:
         """One step of all walks."""
         if self._halo:
             self._halo.fetch(power)
-        arcs = (self._indptr, self._indices, self._weights, self._shares)
-        in_parts(partial(_spread, *arcs, power, result, *counts), self._indptr)
+        in_parts(partial(_spread, self._steps, power, result, *counts), self._adjacency.indptr)
 
     def background(self, rows: FloatArray) -> FloatArray:
         """What very long walks see of rows, wherever they start: (width,), for a degree of one."""
@@ -209,7 +207,7 @@ def follow_walks(
         walked = Walked(size, restarts, steps)
     if walked.size < size:
         walked = Walked(size + size // 8, restarts, steps)
-    count = _follow(arcs, overlay, start, np.float64(tolerance), *walked.arrays)
+    count = _follow(arcs, overlay, start, np.float64(tolerance), walked.arrays)
     found = walked.surroundings(count, tolerance)
     kept.append(walked)
     return found
@@ -228,44 +226,37 @@ class Walked:
         self._columns = weights.shape[1]
         weights = np.pad(weights, ((0, 0), (0, -self._columns % BLOCK)))
         self._later = np.append(np.cumsum(weights[:0:-1], axis=0)[::-1], 0 * weights[:1], axis=0)  # all steps after it
-        self._shares = np.zeros((size, weights.shape[1]))
         self._lost = np.zeros(steps + 1)  # by the step that it was not followed from
-        self._nodes, self._degrees, self._slots = np.zeros(size, np.int64), np.zeros(size), np.zeros(size, np.int32)
+        self._degrees = np.zeros(size)
+        self._nodes, slots, shares = (
+            np.zeros(size, np.int64),
+            np.zeros(size, np.int32),
+            np.zeros((size, len(weights.T))),
+        )
+        self._visits = slots, self._nodes, self._degrees, shares
         mass, queues = np.zeros((size, 2)), np.zeros((2, size + 1), np.int32)
         counted = (weights, weights + STAY * self._later)  # of walks that are followed from a node, and that are not
-        self.arrays = (*counted, mass, self._slots, queues, self._nodes, self._shares, self._lost, self._degrees)
+        self.arrays = (*counted, mass, queues, self._lost, *self._visits)
 
     def surroundings(self, count: int, tolerance: float) -> Surroundings:
         """What the kernel found: `count` nodes, of which the first is where the walks start."""
-        elsewhere, degree = self._lost @ self._later, float(self._degrees[0])
-        scaled = np.empty((count, self._columns), np.float32)
-        places = (self._slots, self._nodes, self._shares)
-        kept = _settle(count, self._degrees, degree, tolerance, *places, scaled, elsewhere)
+        scaled, elsewhere = np.empty((count, self._columns), np.float32), self._lost @ self._later
+        kept = _settle(self._visits, count, tolerance, scaled, elsewhere)
         self._lost[:] = 0
         found = self._nodes[:kept].copy(), scaled[:kept]
-        return Surroundings(*found, elsewhere[: self._columns].astype(np.float32), degree)
+        return Surroundings(*found, elsewhere[: self._columns].astype(np.float32), float(self._degrees[0]))
 
 
 @kernel
 def _spread(
-    indptr: Any,
-    indices: Any,
-    weights: Any,
-    shares: Any,
-    power: Any,
-    result: Any,
-    sums: Any,
-    adding: Any,
-    empty: bool,
-    places: Any,
-    first: int,
-    last: int,
+    arcs: Any, power: Any, result: Any, sums: Any, adding: Any, empty: bool, places: Any, first: int, last: int
 ) -> None:
     """One step for the nodes from `first` to `last`; `adding` is what the step before and this one add to the sums.
 
     Rows of neighbours are far apart in memory: they are asked for well before they are added, four at a time; a
     function for that would take half as long again. Sums are `empty` at first.
     """
+    indptr, indices, weights, shares = arcs
     adds, width, stop = empty or adding.max() > 0, power.shape[1], indptr[last]
     for node in range(first, last):
         row, own, share = result[node], power[node], shares[node]
@@ -313,27 +304,14 @@ def _spread(
 
 
 @kernel
-def _follow(
-    arcs: Any,
-    overlay: Any,
-    start: int,
-    tolerance: float,
-    counted: Any,
-    ended: Any,
-    mass: Any,
-    slots: Any,
-    queues: Any,
-    nodes: Any,
-    shares: Any,
-    lost: Any,
-    degrees: Any,
-) -> int:
+def _follow(arcs: Any, overlay: Any, start: int, tolerance: float, work: Any) -> int:
     """Follow the walks of one node; returns how many nodes they visit. Shares and degrees go by places.
 
     Unsigned numbers are not checked for being negative, and blocks of columns are added by single instructions.
     """
     indptr, indices, weights, totals, _ = arcs  # once: reading a tuple's arrays costs more than a step
     rows, lows, highs, _, own_indices, own_weights, sums = overlay
+    counted, ended, mass, queues, lost, slots, nodes, degrees, shares = work
     queues[0, 0], mass[start, 0] = start, 1.0
     count, length = 0, 1
     for step in range(len(counted)):
@@ -404,18 +382,9 @@ def add_rows(table: Any, places: Any, shares: Any, seen: Any) -> None:
 
 
 @kernel
-def _settle(
-    count: int,
-    degrees: Any,
-    degree: float,
-    tolerance: float,
-    slots: Any,
-    nodes: Any,
-    shares: Any,
-    scaled: Any,
-    elsewhere: Any,
-) -> int:
+def _settle(visits: Any, count: int, tolerance: float, scaled: Any, elsewhere: Any) -> int:
     """Move visited nodes with shares that count to the front, add others to `elsewhere`, and forget all visits."""
+    slots, nodes, degrees, shares = visits
     kept = 0
     for place in range(count):
         slots[nodes[place]] = 0
@@ -425,7 +394,7 @@ def _settle(
                 counts |= row[r] >= tolerance
         if counts:
             nodes[kept] = nodes[place]
-            factor = math.sqrt(degree / degrees[place])
+            factor = math.sqrt(degrees[0] / degrees[place])
             for r in range(scaled.shape[1]):
                 scaled[kept, r] = row[r] * factor
             kept += 1

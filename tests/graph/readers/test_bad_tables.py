@@ -59,7 +59,7 @@ def test_bad_edge_files(tmp_path: Path, edges: str | bytes, parts: list[str]) ->
 @pytest.mark.parametrize(
     ("nodes", "parts"),
     [
-        ("name,size\na,1\nb,2\n", ["it needs a column 'id'", "found the columns name, size"]),
+        ("name,size\na,1\nb,2\n", ["no column 'id'", "found the columns name, size"]),
         ("id,size\n", ["nodes.csv: it has no nodes"]),
         ("id,size\na,1\nb,2\na,3\n", ["nodes.csv, line 4: id 'a' stands already in line 2"]),
         ("id,size\na,1\n,2\nb,3\n", ["nodes.csv, line 3: no node id"]),

@@ -129,6 +129,7 @@ def test_every_node_type_has_its_own_columns(library: HeteroData) -> None:
     texts = load_graph(library, text="title").texts
     assert texts is not None
     assert texts.tolist() == ["graphs", "walks", "words", "", ""]
+    assert load_graph(library, features=np.eye(5)).features.tolist() == np.eye(5).tolist()
 
 
 def test_relations_are_kinds_with_weights(library: HeteroData) -> None:

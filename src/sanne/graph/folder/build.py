@@ -7,7 +7,7 @@ and sorted. Memory grows with neither edges nor features; it holds a few bytes a
 import contextlib
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,22 +16,15 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from sanne.errors import InputError, import_extra
+from sanne.errors import InputError
 from sanne.files.atomic import replaced_folder
 from sanne.files.npy import NpyWriter
 from sanne.graph.folder.arcs import Edges, write_arcs
+from sanne.graph.folder.numbering import CountedIds, DatabaseIds, TooFarApartError
 from sanne.graph.folder.store import check_graph_target, open_graph, write_header
 from sanne.graph.folder.strings import StringsWriter
 from sanne.graph.graph import CheckedIds, Graph
-from sanne.graph.ids import (
-    CANONICAL_INTEGER,
-    IDS_AT_ONCE,
-    CountedIds,
-    IntArray,
-    TooFarApartError,
-    refuse_control_character,
-    repeated,
-)
+from sanne.graph.ids import as_integers
 from sanne.graph.readers.columns import Block, Table, read_ids
 from sanne.graph.readers.kinds import Kinds
 from sanne.graph.readers.named import Asked, EdgeColumns, NodeColumns, Unknown, open_table
@@ -45,72 +38,6 @@ _ROWS_AT_ONCE = 2_000_000  # edges numbered together: a database joins a few lar
 _UNITS = {"": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KIB": 2**10, "MIB": 2**20, "GIB": 2**30, "TIB": 2**40}
 _NODES_AT_ONCE = 16_384
-
-
-class DatabaseIds:
-    """Ids of any kind in a DuckDB file, which sorts and joins within a memory limit and spills to disk.
-
-    The distinct ids are sorted, or with `in_order` (a node table) in the order given; then all must differ.
-    """
-
-    def __init__(
-        self, columns: Iterable[pa.ChunkedArray], memory: int, scratch: Path, kind: pa.DataType, *, in_order: bool
-    ) -> None:
-        duckdb = import_extra("duckdb", "scale", "building from text ids or scattered integers")
-        spill = str(scratch / "spill").replace("'", "''")
-        self._database = duckdb.connect(str(scratch / "ids.duckdb"))
-        self._run(f"SET memory_limit = '{memory // 2**20}MiB'")
-        self._run("SET preserve_insertion_order = false")
-        self._run("SET enable_progress_bar = false")  # it would be drawn on stdout
-        self._run(f"SET temp_directory = '{spill}'")
-        self._run(f"CREATE TABLE listed (id {'BIGINT' if pa.types.is_integer(kind) else 'VARCHAR'}, node BIGINT)")
-        rows = 0
-        for column in columns:
-            block = pa.table({"id": column, "node": np.arange(rows, rows + len(column))})
-            self._run(f"INSERT INTO listed {'FROM' if in_order else 'SELECT DISTINCT id, 0 FROM'} block", block)
-            rows += len(column)
-        if in_order:
-            self._run("ALTER TABLE listed RENAME TO nodes")
-            twice = self._one("SELECT min(id) FROM (SELECT id FROM nodes GROUP BY id HAVING count(*) > 1)")
-            if twice is not None:
-                raise repeated(twice)
-        else:
-            distinct = "SELECT DISTINCT id FROM listed"
-            self._run(f"CREATE TABLE nodes AS SELECT id, row_number() OVER (ORDER BY id) - 1 AS node FROM ({distinct})")
-            self._run("DROP TABLE listed")
-        self.count = int(self._one("SELECT count(*) FROM nodes"))
-
-    def ids(self) -> Iterator[pa.Array]:
-        for first in range(0, self.count, IDS_AT_ONCE):
-            chosen = f"node >= {first} AND node < {first + IDS_AT_ONCE}"
-            yield self._run(f"SELECT id FROM nodes WHERE {chosen} ORDER BY node").column("id").combine_chunks()
-
-    def codes(self, ids: pa.ChunkedArray) -> IntArray:
-        rows = pa.table({"id": ids, "row": np.arange(len(ids))})
-        found = self._run("SELECT block.row, nodes.node FROM block JOIN nodes ON block.id = nodes.id", rows)
-        codes = np.full(len(ids), -1, np.int64)
-        codes[found.column("row").to_numpy()] = found.column("node").to_numpy()
-        return codes
-
-    def close(self) -> None:
-        self._database.close()
-
-    def _one(self, query: str) -> Any:
-        return self._run(query).column(0)[0].as_py()
-
-    def _run(self, query: str, block: pa.Table | None = None) -> Any:
-        """The result of a query as a table; `block` can be named in it."""
-        try:
-            if block is not None:
-                self._database.register("block", block)
-            found = self._database.sql(query)
-            return None if found is None else found.to_arrow_table()
-        except RuntimeError as error:  # DuckDB's answer to Ctrl-C, which nobody would take for one
-            if "interrupted" in str(error).lower():
-                raise KeyboardInterrupt from error
-            raise
-        finally:
-            self._database.unregister("block")
 
 
 def build_graph(
@@ -133,9 +60,7 @@ def build_graph(
     tables = [open_table(Path(path), "table") for path in ([edges] if isinstance(edges, str | Path) else edges)]
     kinds = Kinds.of(asked.kind, asked.kind_weights)
     if asked.kind_weights == "auto" or asked.unknown == "add":
-        raise InputError(
-            "a graph folder needs weights of kinds in numbers, and a row for every node (or unknown='drop')"
-        )
+        raise InputError("a graph folder needs weights of kinds in numbers, and a row for every node or unknown='drop'")
     asked.check(node_table)
     columns = [EdgeColumns.of(table, asked, kinds) for table in tables]
     if not tables:
@@ -186,7 +111,7 @@ class _Build:
     folder: Path  # with room for scratch files beside it
     usable: int  # bytes
     directed: bool
-    unknown: Unknown
+    unknown: Unknown | None
 
     def run(self, *, as_text: bool) -> CheckedIds:
         """Write ids and arcs. Raises _NotIntegersError if an id is text and `as_text` is not set."""
@@ -264,15 +189,13 @@ class _Build:
                 continue
             if len(codes) and codes.min() < 0:
                 assert self.nodes is not None
-                raise InputError(
-                    f"{self.name}: node {ends[int(codes.argmin())].as_py()!r} has no row in {self.nodes.name}; {NO_ROW}"
-                )
+                node_id = ends[int(codes.argmin())].as_py()
+                raise InputError(f"{self.name}: node {node_id!r} has no row in {self.nodes.name}; {NO_ROW}")
             yield codes[:half], codes[half:], weights
 
 
 def _checked_ids(block: Block, name: str, as_text: bool) -> pa.ChunkedArray:
     ids = read_ids(block, name, as_text=as_text)
-    refuse_control_character(ids, block.place)
     if not as_text and not pa.types.is_integer(ids.type):
         raise _NotIntegersError
     return ids
@@ -329,8 +252,8 @@ def _write_labels(folder: Path, blocks: list[pa.Array], name: str, *, infer: boo
         raise InputError(f"{name} mixes whole and decimal numbers; write classes as text")
     coded = pa.chunked_array(blocks).unify_dictionaries()
     codes, classes = coded.combine_chunks().indices.to_numpy(), coded.chunk(0).dictionary.to_pylist()
-    if infer and all(value == "" or re.fullmatch(CANONICAL_INTEGER, value) for value in classes):
-        classes = [-1 if value == "" else int(value) for value in classes]
+    if infer and (numbers := as_integers(pa.array(["-1" if name == "" else name for name in classes]))) is not None:
+        classes = numbers.to_pylist()
     if isinstance(classes[0], str):
         np.save(folder / "labels.codes.npy", codes)
         with StringsWriter(folder, "labels.classes") as texts:

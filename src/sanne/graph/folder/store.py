@@ -13,10 +13,10 @@ Opening checks sizes, types and shapes, and reads no large file but sparse featu
 checked when arcs are first used; checksums are left to `verify`.
 """
 
+import functools
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,7 @@ def _open_graph(place: Path, verify: bool) -> Graph:
         texts=files.texts("texts") if "texts.offsets.npy" in files else None,  # type: ignore[arg-type]
         labels=files.labels(header["sparse_columns"]),
         checked_ids=header["checked_ids"],
-        check_arcs=_ArcCheck(place, n, len(indices), weights is not None),
+        check_arcs=functools.partial(_check_arcs, place, n, len(indices), weights is not None),
     )
 
 
@@ -207,41 +207,28 @@ class _Files:
         return path
 
 
-@dataclass
-class _ArcCheck:
-    """Reads the arcs of a folder once and refuses any that would lead outside: compiled loops follow them blindly.
+def _check_arcs(place: Path, nodes: int, arcs: int, weighted: bool) -> None:
+    """Refuse arcs that would lead outside: compiled loops follow them blindly."""
+    last = 0
+    for rows in _blocks(place / "indptr.npy"):
+        if rows[0] < last or rows[-1] > arcs or np.any(np.diff(rows) < 0):
+            raise _damaged(place / "indptr.npy", "its rows are out of order")
+        last = int(rows[-1])
+    for ends in _blocks(place / "indices.npy"):
+        if ends.min() < 0 or ends.max() >= nodes:
+            raise _damaged(place / "indices.npy", f"an arc leads to a node outside 0..{nodes - 1}")
+    for weights in _blocks(place / "weights.npy") if weighted else ():
+        if not (np.isfinite(weights) & (weights > 0)).all():
+            raise _damaged(place / "weights.npy", "a weight is not a positive number")
 
-    The files are read in blocks beside the map, so that memory does not grow.
-    """
 
-    place: Path
-    nodes: int
-    arcs: int
-    weighted: bool
-    done: bool = False
-
-    def __call__(self) -> None:
-        if self.done:
-            return
-        last = 0
-        for rows in self._blocks("indptr.npy"):
-            if rows[0] < last or rows[-1] > self.arcs or np.any(np.diff(rows) < 0):
-                raise _damaged(self.place / "indptr.npy", "its rows are out of order")
-            last = int(rows[-1])
-        for ends in self._blocks("indices.npy"):
-            if ends.min() < 0 or ends.max() >= self.nodes:
-                raise _damaged(self.place / "indices.npy", f"an arc leads to a node outside 0..{self.nodes - 1}")
-        for weights in self._blocks("weights.npy") if self.weighted else ():
-            if not (np.isfinite(weights) & (weights > 0)).all():
-                raise _damaged(self.place / "weights.npy", "a weight is not a positive number")
-        self.done = True
-
-    def _blocks(self, name: str) -> Iterator[npt.NDArray[Any]]:
-        array = map_npy(self.place / name)
-        with (self.place / name).open("rb") as file:
-            file.seek(array.offset)  # type: ignore[attr-defined]
-            while len(block := np.fromfile(file, array.dtype, _AT_ONCE)):
-                yield block
+def _blocks(path: Path) -> Iterator[npt.NDArray[Any]]:
+    """The numbers of a file, read in blocks beside its map, so that memory does not grow."""
+    array = map_npy(path)
+    with path.open("rb") as file:
+        file.seek(array.offset)  # type: ignore[attr-defined]
+        while len(block := np.fromfile(file, array.dtype, _AT_ONCE)):
+            yield block
 
 
 def _save_texts(folder: Path, stem: str, texts: Any) -> None:
@@ -279,9 +266,7 @@ def _read_header(place: Path) -> dict[str, Any]:
         raise InputError(f"{path}: not a sanne graph; name a folder that sanne build wrote")
     version = header.get("format_version")
     if not isinstance(version, int) or version > FORMAT_VERSION:
-        raise InputError(
-            f"{path}: written by a newer sanne (format {version}, this one reads {FORMAT_VERSION}): upgrade sanne"
-        )
+        raise InputError(f"{path}: format {version} of a newer sanne, this one reads {FORMAT_VERSION}: upgrade sanne")
     expected = {"directed": bool, "checked_ids": str, "sparse_columns": dict, "files": dict}
     for name, kind in expected.items():
         if not isinstance(header.get(name), kind):

@@ -1,6 +1,7 @@
 """Texts on disk, read row by row: one file of UTF-8 bytes and one that says where each text begins."""
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -38,26 +39,25 @@ class MappedStrings:
 
     def __getitem__(self, rows: Any) -> Any:
         if isinstance(rows, int | np.integer):
-            return self[np.array([rows])][0]
+            return self[[rows]][0]
         if isinstance(rows, slice):
-            chosen = np.arange(*rows.indices(len(self)))
+            texts = self._column[rows]
         else:
             chosen = np.asarray(rows)
             chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
-        if len(chosen) and (chosen.min() < -len(self) or chosen.max() >= len(self)):
-            raise IndexError(f"row {chosen.max()} of {len(self)}")
-        chosen = np.where(chosen < 0, chosen + len(self), chosen)
-        starts, ends = self._offsets[chosen], self._offsets[chosen + 1]
-        if len(starts) and (starts.min() < 0 or np.any(starts > ends) or ends.max() > len(self._content)):
-            raise self._damaged()
-        texts = np.empty(len(starts), object)
-        content = memoryview(self._content)  # type: ignore[arg-type]
+            texts = self._column.take(pa.array(np.where(chosen < 0, chosen + len(self), chosen)))
         try:
-            for row, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-                texts[row] = str(content[start:end], "utf-8")
-        except UnicodeDecodeError:
+            return texts.to_numpy(zero_copy_only=False)
+        except (pa.ArrowException, UnicodeDecodeError):  # bytes that are no text
             raise self._damaged() from None
-        return texts
+
+    @cached_property
+    def _column(self) -> pa.Array:
+        """All texts as one Arrow array over the mapped files, without a copy."""
+        if np.any(self._offsets[1:] < self._offsets[:-1]):
+            raise self._damaged()
+        buffers = [None, pa.py_buffer(self._offsets), pa.py_buffer(self._content)]
+        return pa.Array.from_buffers(pa.large_string(), len(self), buffers)
 
     def __iter__(self) -> Iterator[str]:
         for first in range(0, len(self), _ROWS_AT_ONCE):
@@ -73,11 +73,7 @@ class MappedStrings:
         return self[:]
 
     def __arrow_array__(self, type: Any = None) -> pa.Array:
-        """The texts as one Arrow array over the mapped files, without a copy."""
-        if np.any(np.diff(self._offsets) < 0):
-            raise self._damaged()
-        buffers = [None, pa.py_buffer(self._offsets), pa.py_buffer(self._content)]
-        return pa.Array.from_buffers(pa.large_string(), len(self), buffers)
+        return self._column
 
     def _damaged(self) -> InputError:
         return InputError(f"{self._name}: damaged (its texts and their offsets do not fit): build the folder again")

@@ -1,5 +1,6 @@
-"""Read edges in memory as a graph: arrays, tensors, lists of pairs, scipy matrices."""
+"""Edges in memory as a graph (arrays, tensors, lists of pairs, scipy matrices), with node data in rows."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +10,8 @@ import pyarrow as pa
 import scipy.sparse as sp
 
 from sanne.errors import InputError
-from sanne.graph.graph import LARGEST_WEIGHT, SMALLEST_WEIGHT, Graph, usable_weights
-from sanne.graph.readers.node_data import as_array, as_features, as_labels, as_texts
+from sanne.graph.graph import Graph
+from sanne.graph.ids import shown
 from sanne.graph.readers.tables import read_tables
 
 
@@ -121,13 +122,68 @@ def read_scipy(matrix: Any, *, weight: str | bool | None = None, directed: bool 
     stored = entries.data != 0
     rows, columns, values = entries.row[stored], entries.col[stored], entries.data[stored].astype(np.float64)
     use = bool((values != 1).any()) if weight is None else bool(weight)
-    bad = np.flatnonzero(~usable_weights(values))
-    if use and len(bad):
-        first = int(bad[0])
-        raise InputError(
-            f"entry ({rows[first]}, {columns[first]}) of the adjacency matrix is {values[first]:g}; "
-            f"an edge weight is a positive number, from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}: "
-            "correct it or leave the entry out"
-        )
     ids = np.arange(entries.shape[0])
     return Graph.from_edges(rows, columns, values if use else None, node_ids=ids, directed=directed)
+
+
+def as_array(values: Any) -> npt.NDArray[Any]:
+    """A numpy array of a list, an array or a torch tensor on any device."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        if getattr(values, "is_sparse", False):
+            values = values.to_dense()
+        values = values.numpy()
+    return np.asarray(values)
+
+
+def as_features(values: Any, node_ids: npt.NDArray[Any]) -> Any:
+    """Features as scipy CSR float32 (if sparse) or C-contiguous float32 (n, width); all must be finite."""
+    found = sp.csr_matrix(values) if sp.issparse(values) else as_array(values)
+    if found.ndim == 1:
+        found = found.reshape(-1, 1)
+    if found.ndim != 2 or found.dtype.kind not in "iufb":
+        raise InputError(f"features must be a matrix of numbers, a row per node, not {found.dtype} {found.shape}")
+    _check_rows(found.shape[0], "rows of features", node_ids)
+    with np.errstate(over="ignore"):
+        rows = found.astype(np.float32) if sp.issparse(found) else np.ascontiguousarray(found, np.float32)
+    if not np.isfinite(rows.data if sp.issparse(rows) else rows).all():
+        places = sp.coo_matrix(rows)
+        bad = int(np.argmin(np.isfinite(places.data)))
+        feature = f"the feature {places.data[bad]} in column {places.col[bad]}"
+        raise InputError(f"node {shown(node_ids, places.row[bad])} has {feature}; features must be finite numbers")
+    return rows
+
+
+def as_texts(values: Iterable[Any], node_ids: npt.NDArray[Any]) -> npt.NDArray[np.object_]:
+    """Documents as str objects; None and NaN become empty."""
+    if isinstance(values, str):
+        raise InputError(f"text={values!r} names a column, but there is no node table: give node_table= as well")
+    texts = ["" if text is None or text != text else str(text) for text in values]
+    _check_rows(len(texts), "texts", node_ids)
+    return np.array(texts, dtype=object)
+
+
+def as_labels(values: Any, node_ids: npt.NDArray[Any]) -> Any:
+    """Classes as int64 or str objects, or an indicator matrix (n, classes)."""
+    if sp.issparse(values):
+        _check_rows(values.shape[0], "labels", node_ids)
+        return sp.csr_matrix(values)
+    array = as_array(values)
+    _check_rows(len(array), "labels", node_ids)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array.ravel()
+    whole = array.dtype.kind == "f" and np.isfinite(array).all() and np.array_equal(array, np.floor(array))
+    if array.dtype.kind in "biu" or whole:
+        return array.astype(np.int64)
+    if array.ndim == 1 and array.dtype.kind in "OU":
+        if all(isinstance(label, int | np.integer) for label in array):
+            return array.astype(np.int64)
+        return np.array(["" if label is None else str(label) for label in array], dtype=object)
+    if array.ndim not in (1, 2) or array.dtype.kind != "f":
+        raise InputError(f"labels must be one class per node, not {array.dtype} of shape {array.shape}")
+    return array
+
+
+def _check_rows(rows: int, what: str, node_ids: npt.NDArray[Any]) -> None:
+    if rows != len(node_ids):
+        raise InputError(f"{rows} {what} for {len(node_ids)} nodes: give one per node, in node order")

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sanne.errors import InputError
-from sanne.graph.graph import LARGEST_WEIGHT, SMALLEST_WEIGHT, usable_weights
-from sanne.graph.ids import CANONICAL_INTEGER, clean_ids
+from sanne.graph.graph import ABOUT_WEIGHTS, usable_weights
+from sanne.graph.ids import as_integers, clean_ids, refuse_control_character
 from sanne.graph.readers.delimited import DelimitedFile
 from sanne.graph.readers.typed_tables import TypedTable
 from sanne.interrupts import raise_if_interrupted
@@ -54,16 +54,12 @@ def is_numeric(kind: pa.DataType) -> bool:
     """Whether a column of this type is a feature: numbers, true/false, or lists of numbers."""
     if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
         kind = kind.value_type
-    return bool(
-        pa.types.is_integer(kind)
-        or pa.types.is_floating(kind)
-        or pa.types.is_boolean(kind)
-        or pa.types.is_decimal(kind)
-    )
+    tests = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    return any(test(kind) for test in tests)
 
 
 def read_ids(block: Block, name: str, *, as_text: bool = False) -> pa.ChunkedArray:
-    """A column of ids, int64 or string; a missing one is named."""
+    """A column of ids, int64 or string; one that is missing or has a control character is named."""
     try:
         ids = clean_ids(block.data.column(name), infer=not block.table.typed and not as_text)
     except InputError as error:
@@ -71,6 +67,7 @@ def read_ids(block: Block, name: str, *, as_text: bool = False) -> pa.ChunkedArr
     if ids.null_count:
         row = int(ids.is_null().to_numpy().argmax())
         raise InputError(f"{block.place(row)}: no node id in column {name!r}; fill it in or remove the row")
+    refuse_control_character(ids, block.place)
     return ids.cast(pa.string()) if as_text else ids
 
 
@@ -82,11 +79,7 @@ def read_weights(block: Block, name: str) -> npt.NDArray[np.float64]:
         row = int(bad[0])
         problem = "no weight" if np.isnan(values[row]) else f"weight {values[row]:g}"
         more = f" (and {len(bad) - 1} more rows)" if len(bad) > 1 else ""
-        raise InputError(
-            f"{block.place(row)}: {problem} in column {name!r}{more}; "
-            f"a weight is a positive number, from {SMALLEST_WEIGHT:g} to {LARGEST_WEIGHT:g}: "
-            "correct it, scale all weights, or remove the edge"
-        )
+        raise InputError(f"{block.place(row)}: {problem} in column {name!r}{more}; {ABOUT_WEIGHTS}")
     return values
 
 
@@ -188,8 +181,5 @@ def read_labels(block: Block, name: str, *, infer: bool) -> npt.NDArray[Any]:
     if pa.types.is_integer(column.type):
         return np.asarray(pc.fill_null(column.cast(pa.int64()), -1).to_numpy(), np.int64)
     texts = pc.utf8_trim_whitespace(pc.fill_null(_as_text(block, column, name), ""))
-    given = texts.filter(pc.not_equal(texts, ""))
-    if infer and pc.all(pc.match_substring_regex(given, CANONICAL_INTEGER)).as_py():
-        texts = pc.if_else(pc.equal(texts, ""), "-1", texts)
-        return np.asarray(texts.cast(pa.int64()).to_numpy(), np.int64)
-    return np.asarray(texts.to_numpy(), dtype=object)
+    numbers = as_integers(pc.if_else(pc.equal(texts, ""), "-1", texts)) if infer else None
+    return np.asarray(texts.to_numpy(), dtype=object) if numbers is None else np.asarray(numbers.to_numpy(), np.int64)

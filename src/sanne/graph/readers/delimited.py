@@ -96,7 +96,7 @@ class DelimitedFile:
 
     def _records(self, *, strict: bool = False) -> Iterator[tuple[int, list[str]]]:
         """The rows after the header, with the line each starts on."""
-        with open_text(self.path, errors="replace") as file, _any_field_size():
+        with open_text(self.path, errors="replace") as file:
             reader = csv.reader(file, delimiter=self.delimiter, strict=strict)
             start = 1
             try:
@@ -149,12 +149,11 @@ class DelimitedFile:
 
 def open_delimited(path: Path) -> DelimitedFile:
     check_is_file(path)
-    if path.stat().st_size == 0:
-        raise InputError(f"{path}: the file is empty; its first line must name the columns")
+    csv.field_size_limit(LARGEST_BLOCK)  # for long documents; else a field may have 131,072 characters
     try:
         with open_text(path) as file:
             delimiter = _delimiter(path, next((line for line in file if line.strip()), ""))
-        with open_text(path) as file, _any_field_size():
+        with open_text(path) as file:
             reader = csv.reader(file, delimiter=delimiter)
             header = next((record for record in reader if any(name.strip() for name in record)), None)
             skip = reader.line_num
@@ -220,9 +219,8 @@ def check_utf8(path: Path) -> None:
             try:
                 line.decode("utf-8")
             except UnicodeDecodeError as error:
-                raise InputError(
-                    f"{path}, line {number}: byte 0x{line[error.start]:02x} is not UTF-8 text; save the file as UTF-8"
-                ) from None
+                byte = f"byte 0x{line[error.start]:02x}"
+                raise InputError(f"{path}, line {number}: {byte} is not UTF-8 text; save the file as UTF-8") from None
 
 
 def _delimiter(path: Path, header: str) -> str:
@@ -231,13 +229,3 @@ def _delimiter(path: Path, header: str) -> str:
     if usual in header:
         return usual
     return next((mark for mark in (",", "\t", ";") if mark in header), usual)
-
-
-@contextmanager
-def _any_field_size() -> Iterator[None]:
-    """Long documents: lift the csv module's limit of 131,072 characters a field."""
-    before = csv.field_size_limit(LARGEST_BLOCK)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)

@@ -27,7 +27,8 @@ class Kinds:
     """The column that says of which kind a link is, and how much each counts: 1, or as `weights` says."""
 
     column: str
-    weights: KindWeights
+    weights: dict[str, float]
+    auto: bool  # weighted by likeness, once all links are there
     seen: Counter[str] = field(default_factory=Counter)  # links read so far
 
     @classmethod
@@ -38,19 +39,18 @@ class Kinds:
                 raise InputError("weights of kinds need the column that names kinds: give --kind (kind= in Python)")
             return None
         if not weights or weights == "auto":
-            return cls(column, weights or {})
+            return cls(column, {}, weights == "auto")
         if not isinstance(weights, dict):
             raise InputError(f"kind_weights is a dictionary of kinds and numbers, or 'auto', not {weights!r}")
         for name, weight in weights.items():
-            if isinstance(weight, bool) or not isinstance(weight, int | float) or (weight != 0 and not _usable(weight)):
-                raise InputError(
-                    f"kind {name!r} has the weight {weight!r}: give a positive number, or 0 to leave it out"
-                )
-        return cls(column, {str(name): float(weight) for name, weight in weights.items()})
+            number = isinstance(weight, int | float) and not isinstance(weight, bool)
+            if not number or not (weight == 0 or usable_weights(np.array(weight))):
+                raise InputError(f"kind {name!r} has the weight {weight!r}: give a positive number, or 0 for none")
+        return cls(column, {str(name): float(weight) for name, weight in weights.items()}, False)
 
     @property
     def weighted(self) -> bool:
-        return self.weights == "auto" or any(weight not in (0, 1) for weight in self.weights.values())
+        return self.auto or any(weight not in (0, 1) for weight in self.weights.values())
 
     def read(self, block: Block) -> tuple[npt.NDArray[np.int64], list[str]]:
         """The kind of every row as a code, and what the codes stand for."""
@@ -58,9 +58,7 @@ class Kinds:
         try:
             texts = pc.utf8_trim_whitespace(pc.fill_null(column.cast(pa.string()), ""))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise InputError(
-                f"{block.table.name}: column {self.column!r} ({column.type}) does not name kinds"
-            ) from None
+            raise InputError(f"{block.table.name}: column {self.column!r} ({column.type}) names no kinds") from None
         coded = texts.combine_chunks().dictionary_encode()
         codes, names = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64), coded.dictionary.to_pylist()
         self.seen.update(dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True)))
@@ -68,13 +66,13 @@ class Kinds:
 
     def given(self, names: list[str]) -> npt.NDArray[np.float64]:
         """The weights of kinds, however their case is written."""
-        asked = {name.lower(): weight for name, weight in self.weights.items()} if self.weights != "auto" else {}
+        asked = {name.lower(): weight for name, weight in self.weights.items()}
         return np.array([asked.get(name.lower(), 1.0) for name in names])
 
     def check(self, table: str) -> None:
         """Refuse a weight of a kind that no row has; called when all rows were read."""
         known = [name.lower() for name in self.seen]
-        for name in self.weights if self.weights != "auto" else ():
+        for name in self.weights:
             if name.lower() not in known:
                 close = difflib.get_close_matches(name.lower(), known, n=1)
                 hint = f"did you mean {close[0]!r}? " if close else ""
@@ -82,10 +80,6 @@ class Kinds:
                 raise InputError(f"{table}: no link is of the kind {name!r}; {hint}found {found}")
         if not any(weight > 0 for weight in self.given(list(self.seen))):
             raise InputError(f"{table}: every kind of link is left out; give one of them a weight above 0")
-
-
-def _usable(weight: float) -> bool:
-    return bool(usable_weights(np.array([weight]))[0])
 
 
 def weights_by_likeness(
@@ -107,8 +101,7 @@ def weights_by_likeness(
     common = float(np.square(np.asarray(rows.mean(axis=0))).sum())
     alike = np.empty(count)
     for kind, some in enumerate(links):
-        ends = (rows[np.searchsorted(nodes, of[some])] for of in (sources, targets))
-        one, two = ends
+        one, two = (rows[np.searchsorted(nodes, ends[some])] for ends in (sources, targets))
         products = one.multiply(two).sum() if texts is not None else np.vdot(one, two)
         alike[kind] = float(products) / max(len(some), 1) - common
     average = float(np.bincount(codes, weights=alike[codes]).sum() / len(codes)) if len(codes) else 0.0

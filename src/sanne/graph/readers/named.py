@@ -2,10 +2,10 @@
 
 import difflib
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -13,28 +13,22 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sanne.errors import InputError
-from sanne.graph.readers.columns import (
-    Block,
-    Table,
-    is_numeric,
-    read_features,
-    read_labels,
-    read_texts,
-    read_weights,
-)
-from sanne.graph.readers.delimited import COMPRESSED, DelimitedFile, ending, open_delimited
+from sanne.graph.ids import is_text
+from sanne.graph.readers.columns import Block, Table, is_numeric, read_features, read_labels, read_texts, read_weights
+from sanne.graph.readers.delimited import COMPRESSED, ending, open_delimited
 from sanne.graph.readers.kinds import Kinds, KindWeights
 from sanne.graph.readers.typed_tables import is_table, open_excel, open_json, open_memory_table, open_parquet
 
 logger = logging.getLogger(__name__)
 
-DELIMITED = (".csv", ".tsv", ".tab")
-PARQUET = (".parquet", ".pq")
-JSON_LINES = (".jsonl", ".ndjson")
-EXCEL = (".xlsx",)
-TABLES = (*DELIMITED, *PARQUET, *JSON_LINES, *EXCEL)
+_OPENERS: dict[str, Callable[[Path], Table]] = {
+    **dict.fromkeys((".csv", ".tsv", ".tab"), open_delimited),
+    **dict.fromkeys((".parquet", ".pq"), open_parquet),
+    **dict.fromkeys((".jsonl", ".ndjson"), open_json),
+    ".xlsx": open_excel,
+}
+TABLES = tuple(_OPENERS)  # endings
 Unknown = Literal["refuse", "drop", "add"]
-UNKNOWN = ("refuse", "drop", "add")
 _ENDPOINTS = (("src", "dst"), ("source", "target"), ("from", "to"))
 _WORD = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]{2}|\p{L}[\p{L}\p{N}]+"
 _WORDS = 4  # that a text has on average, at least; a name has fewer
@@ -43,32 +37,23 @@ _LOOKED_AT = 1000  # rows, to see which columns are texts
 
 def open_table(source: Any, name: str) -> Table:
     """Open a path by its ending, or a table in memory; `name` is what messages call the latter."""
-    if isinstance(source, DelimitedFile):
+    if isinstance(source, Table):
         return source
     if isinstance(source, str | Path):
         path = Path(source)
-        if path.suffix.lower() in PARQUET:
-            return open_parquet(path)
-        if path.suffix.lower() in EXCEL:
-            return open_excel(path)
-        if ending(path) in JSON_LINES:
-            return open_json(path)
-        if ending(path) in (*DELIMITED, ".txt"):
-            return open_delimited(path)
-        raise InputError(
-            f"{path}: unknown kind of table; expected {', '.join(TABLES)} (text also {', '.join(COMPRESSED)})"
-        )
+        if (kind := ending(path)) not in (*_OPENERS, ".txt"):
+            endings = f"{', '.join(TABLES)} (text also {', '.join(COMPRESSED)})"
+            raise InputError(f"{path}: unknown kind of table; expected {endings}")
+        return _OPENERS.get(kind, open_delimited)(path)
     if is_table(source):
         return open_memory_table(source, name)
-    raise InputError(
-        f"the {name} is a {type(source).__name__}; expected the path of a CSV, TSV, Parquet, JSON Lines or "
-        "Excel file, a pandas DataFrame or a pyarrow Table"
-    )
+    kind = type(source).__name__
+    raise InputError(f"the {name} is a {kind}; expected the path of a table, a pandas DataFrame or a pyarrow Table")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What somebody said of an edge and a node table: the options of `load_graph`."""
+    """What somebody said of an edge and a node table, in the words of `load_graph`."""
 
     text: str | Sequence[str] | None = None
     features: str | Sequence[str] | None = None
@@ -80,18 +65,16 @@ class Asked:
     id: str | None = None
     kind: str | None = None
     kind_weights: KindWeights | None = None
-    unknown: Unknown = "refuse"
+    unknown: Unknown | None = None  # as "refuse"
 
     def check(self, nodes: Any) -> None:
         """Refuse options that need a node table where there is none."""
-        if self.unknown not in UNKNOWN:
-            raise InputError(f"unknown={self.unknown!r}: choose {', '.join(UNKNOWN)}")
+        if self.unknown not in (None, *get_args(Unknown)):
+            raise InputError(f"unknown={self.unknown!r}: choose {', '.join(get_args(Unknown))}")
         if nodes is not None:
             return
-        if self.unknown != "refuse":
-            raise InputError(
-                "unknown is about edges to nodes that a node table lacks: leave it out, or give a node table"
-            )
+        if self.unknown in ("drop", "add"):
+            raise InputError("unknown is about edges to nodes without a row: leave it out, or give a node table")
         if any(given is not None for given in (self.text, self.features, self.label, self.id)):
             raise InputError("text, features, label and id name columns of a node table: give node_table= as well")
 
@@ -206,14 +189,10 @@ def _readable(table: Table, names: list[str]) -> tuple[tuple[str, ...], tuple[st
     """The columns that hold texts by the look of their first rows; if there are none, those of numbers."""
     schema = table.schema()
     numbers = [name for name in names if is_numeric(schema.field(name).type)]
-    words = [name for name in names if name not in numbers and _is_text(schema.field(name).type)]
+    words = [name for name in names if name not in numbers and is_text(schema.field(name).type)]
     first = next(table.batches(words, words, _LOOKED_AT), None) if words else None
     texts = [] if first is None else [name for name in words if _has_sentences(first.column(name))]
     return (tuple(texts), ()) if texts else ((), tuple(numbers))
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
 def _has_sentences(column: pa.ChunkedArray) -> bool:
@@ -237,9 +216,7 @@ def key_column(table: Table, id: str | None = None) -> str:
         check_columns(table, [id], "id")
     key = id or conventional(table, "id")
     if key is None:
-        raise InputError(
-            f"{table.name}: it needs a column 'id'; {columns_of(table)}. Name another with --id (id= in Python)."
-        )
+        raise InputError(f"{table.name}: no column 'id'; {columns_of(table)}. Name another with --id (id= in Python).")
     return key
 
 

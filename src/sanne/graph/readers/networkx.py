@@ -40,7 +40,7 @@ def read_networkx(
         if name not in known:
             found = ", ".join(sorted(map(str, known))) or "none"
             raise InputError(f"no node has the attribute {name!r}; found {found}")
-        columns[name] = column_of([data.get(name) for data in attributes])
+        columns[name] = column_of([data.get(name) for data in attributes], f"networkx nodes, attribute {name!r}")
     ids = id_column(list(source.nodes))
     nodes = open_memory_table(pa.table({**columns, "id": ids}), "networkx nodes")
     named = NodeColumns("id", as_names(text), as_names(features), label)
@@ -59,5 +59,5 @@ def _weights(source: Any, weight: str | bool | None) -> npt.NDArray[np.float64] 
     values = [data.get(name) for _, _, data in source.edges(data=True)]
     if weight is False or not values or (weight is None and None in values):
         return None
-    edges = open_memory_table(pa.table({name: column_of(values)}), "networkx edges")
+    edges = open_memory_table(pa.table({name: column_of(values, "networkx edges")}), "networkx edges")
     return read_weights(Block.whole(edges, [name], ()), name)

@@ -6,18 +6,12 @@ import numpy as np
 
 from sanne.errors import InputError
 from sanne.graph.graph import Graph
-from sanne.graph.readers.arrays import read_arrays
+from sanne.graph.readers.arrays import as_array, as_features, as_labels, as_texts, read_arrays
 from sanne.graph.readers.kinds import Kinds, KindWeights, weights_by_likeness
-from sanne.graph.readers.node_data import as_array, as_features, as_labels, as_texts
 
 
 def read_pyg(
-    data: Any,
-    *,
-    features: Any = None,
-    text: Any = None,
-    weight: str | bool | None = None,
-    directed: bool = False,
+    data: Any, *, features: Any = None, text: Any = None, weight: str | bool | None = None, directed: bool = False
 ) -> Graph:
     """The graph of `edge_index`, with `x` as features, `y` as labels; ids are 0..num_nodes-1.
 
@@ -114,7 +108,7 @@ def read_hetero(
     (sources, targets), kind_of = np.concatenate(ends, axis=1), np.concatenate(codes)
     weights = kinds.given(names)
     chosen: dict[str, Any] = {}
-    if kind_weights == "auto":
+    if kinds.auto:
         weights = weights_by_likeness(kind_of, len(names), sources, targets, texts if text else None, None)
         chosen["kind_weights"] = dict(zip(names, weights.tolist(), strict=True))
     kept = weights[kind_of] > 0

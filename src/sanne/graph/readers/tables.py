@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sanne.errors import InputError
 from sanne.graph.graph import Graph
-from sanne.graph.ids import Ids, did_you_mean, id_array, match_ids, number_ids, refuse_control_characters, sort_ids
+from sanne.graph.ids import Ids, did_you_mean, id_array, is_text, match_ids, number_ids, sort_ids
 from sanne.graph.readers.columns import Block, Table, is_numeric, read_ids, read_labels
 from sanne.graph.readers.delimited import DelimitedFile, check_is_file, check_utf8, open_text
 from sanne.graph.readers.kinds import Kinds, weights_by_likeness
@@ -52,7 +52,6 @@ def read_tables(edges: Any, nodes: Any = None, **options: Any) -> Graph:
     if count == 0 and nodes is None:
         raise InputError(f"{edge_table.name}: it has no edges, only column names; add one row per edge")
     ends = number_ids([read_ids(listed, name) for name in named.strings])
-    refuse_control_characters(ends, lambda row: listed.place(row % count))
     weights = named.weights(listed)
     if nodes is None:
         ends = sort_ids(ends)
@@ -71,24 +70,16 @@ def read_tables(edges: Any, nodes: Any = None, **options: Any) -> Graph:
     known = (sources >= 0) & (targets >= 0)
     if kinds is not None and weights is not None:
         kinds.check(edge_table.name)
-        if kinds.weights == "auto":
+        if kinds.auto:
             codes, names = kinds.read(listed)
-            found = weights_by_likeness(
-                codes[known],
-                len(names),
-                sources[known],
-                targets[known],
-                node_data.get("texts"),
-                node_data.get("features"),
-            )
+            texts, features = node_data.get("texts"), node_data.get("features")
+            found = weights_by_likeness(codes[known], len(names), sources[known], targets[known], texts, features)
             chosen["kind_weights"] = dict(zip(names, found.tolist(), strict=True))
             weights = weights * found[codes]
             logger.info("weights of kinds by likeness: %s", chosen["kind_weights"])
         known &= weights > 0
-    if not known.all():
-        sources, targets = sources[known], targets[known]
     return Graph.from_edges(
-        *(sources, targets, weights[known] if weights is not None and named.weighted else None),
+        *(sources[known], targets[known], weights[known] if weights is not None and named.weighted else None),
         node_ids=id_array(ids),
         directed=asked.directed,
         chosen=chosen,
@@ -100,9 +91,7 @@ def read_label_table(
     source: Any, node_ids: npt.NDArray[Any], label: str | None = None, id: str | None = None
 ) -> npt.NDArray[Any]:
     """One label per node of `node_ids`: -1 or "" where the table has none. Rows of other nodes are passed over."""
-    block, key, label = _label_columns(source, label, id)
-    read_unique_ids(block, key)
-    nodes, given, _ = _known_labels(block, key, label, node_ids)
+    nodes, given, _ = read_label_rows(source, node_ids, label, id, unique=True)
     labels = np.full(len(node_ids), -1 if given.dtype.kind == "i" else "", dtype=given.dtype)
     labels[nodes] = given
     return labels
@@ -122,45 +111,37 @@ def read_columns(
     found = {}
     for name in names:
         column, kind = block.column(name), block.column(name).type
-        words = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-        if (words and 2 * len(column.unique()) <= len(column)) or (is_numeric(kind) and not pa.types.is_nested(kind)):
+        repeats = is_text(kind) and 2 * len(column.unique()) <= len(column)
+        if repeats or (is_numeric(kind) and not pa.types.is_nested(kind)):
             found[name] = np.array(column.take(pa.array(rows, mask=rows < 0)).to_pylist(), object)
     return found
 
 
 def read_label_rows(
-    source: Any, node_ids: npt.NDArray[Any], label: str | None = None, id: str | None = None
+    source: Any, node_ids: npt.NDArray[Any], label: str | None = None, id: str | None = None, *, unique: bool = False
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any], list[Any]]:
-    """The node of every row and its label, in a table that may name a node more than once.
+    """The node of every row and its label, in a table that may name a node more than once, unless `unique`.
 
     Rows of nodes that `node_ids` does not have are passed over; their ids come last.
     """
-    return _known_labels(*_label_columns(source, label, id), node_ids)
-
-
-def _label_columns(source: Any, label: str | None, id: str | None) -> tuple[Block, str, str]:
     table = open_table(source, "label table")
     check_columns(table, [] if label is None else [label], "label")
     key, label = key_column(table, id), label or conventional(table, "label")
     if label is None:
         raise InputError(f"{table.name}: no column 'label'; {columns_of(table)}. Name another with --label.")
-    return Block.whole(table, [key, label], [key, label]), key, label
-
-
-def _known_labels(
-    block: Block, key: str, label: str, node_ids: npt.NDArray[Any]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any], list[Any]]:
+    block = Block.whole(table, [key, label], [key, label])
     if block.data.num_rows == 0:
-        raise InputError(f"{block.table.name}: it has no rows, only column names; add one row per label")
+        raise InputError(f"{table.name}: it has no rows, only column names; add one row per label")
+    if unique:
+        read_unique_ids(block, key)
     ids = number_ids([read_ids(block, key)])
-    refuse_control_characters(ids, block.place)
     found = match_ids(ids.distinct, pa.array(node_ids))
     unknown = ids.distinct.filter(pa.array(found < 0)).to_pylist()
     if len(unknown) == len(ids.distinct):
         hint = did_you_mean(unknown[0], node_ids) or f"; check the column {key!r}"
-        raise InputError(f"{block.table.name}: none of its ids is a node of the model, not even {unknown[0]!r}{hint}")
+        raise InputError(f"{table.name}: none of its ids is a node of the model, not even {unknown[0]!r}{hint}")
     nodes = found[ids.rows]
-    labels = read_labels(block, label, infer=not block.table.typed)
+    labels = read_labels(block, label, infer=not table.typed)
     return nodes[nodes >= 0], labels[nodes >= 0], unknown
 
 
@@ -169,7 +150,6 @@ def read_unique_ids(block: Block, key: str) -> pa.Array:
     if block.data.num_rows == 0:
         raise InputError(f"{block.table.name}: it has no nodes, only column names; add one row per node")
     ids = number_ids([read_ids(block, key)])
-    refuse_control_characters(ids, block.place)
     odd = np.flatnonzero(ids.rows != np.arange(len(ids.rows)))
     if len(odd):
         row = int(odd[0])
@@ -181,12 +161,12 @@ def read_unique_ids(block: Block, key: str) -> pa.Array:
 
 
 def _rows_of_ends(
-    ends: Ids, ids: pa.Array, edges: Block, nodes: Table, unknown: Unknown
+    ends: Ids, ids: pa.Array, edges: Block, nodes: Table, unknown: Unknown | None
 ) -> tuple[npt.NDArray[np.int64], list[Any]]:
     """The node of every end of an edge, -1 where it is dropped, and the ids that become nodes of their own."""
     found = match_ids(ends.distinct, ids)
     missing = np.flatnonzero(found < 0)
-    if len(missing) and unknown != "refuse":
+    if len(missing) and unknown in ("drop", "add"):
         done = "dropped" if unknown == "drop" else "added without attributes"
         logger.info("%s: %s ids have no row in %s; %s", edges.table.name, f"{len(missing):,}", nodes.name, done)
         if unknown == "drop":
@@ -197,10 +177,9 @@ def _rows_of_ends(
         absent = (found < 0)[ends.rows].reshape(2, -1)
         row = int(absent.any(axis=0).argmax())
         code = ends.rows.reshape(2, -1)[0 if absent[0, row] else 1, row]
+        node_id = ends.distinct[int(code)].as_py()
         more = f" (nor have {len(missing) - 1} more ids)" if len(missing) > 1 else ""
-        raise InputError(
-            f"{edges.place(row)}: node {ends.distinct[int(code)].as_py()!r} has no row in {nodes.name}{more}; {NO_ROW}"
-        )
+        raise InputError(f"{edges.place(row)}: node {node_id!r} has no row in {nodes.name}{more}; {NO_ROW}")
     return found[ends.rows], []
 
 
@@ -221,10 +200,7 @@ def _with_more(ids: pa.Array, more: list[Any], data: dict[str, Any]) -> tuple[pa
 
 def read_edge_list(path: str | Path, *, directed: bool = False) -> Graph:
     """The graph of a SNAP edge list: pairs separated by a tab, a blank or a comma; nodes in sorted order."""
-    return read_tables(_open(Path(path)), directed=directed)
-
-
-def _open(path: Path) -> DelimitedFile:
+    path = Path(path)
     check_is_file(path)
     skip = 0
     with open_text(path, errors="replace") as lines:
@@ -242,4 +218,4 @@ def _open(path: Path) -> DelimitedFile:
             f"{path}, line {skip + 1}: expected two node ids a line, found {width} fields; "
             "use a .csv file with the header src,dst,weight for more"
         )
-    return DelimitedFile(path, mark, ("src", "dst"), skip)
+    return read_tables(DelimitedFile(path, mark, ("src", "dst"), skip), directed=directed)

@@ -84,9 +84,7 @@ def open_json(path: Path) -> TypedTable:
     try:
         table = pa.json.read_json(path, pa.json.ReadOptions(block_size=_JSON_BLOCK))
     except DAMAGE as error:
-        raise InputError(
-            f"{path}: expected one JSON object per line, alike in all lines ({first_line(error)})"
-        ) from None
+        raise InputError(f"{path}: expected one JSON object per line, all alike ({first_line(error)})") from None
     return open_memory_table(table, str(path))
 
 
@@ -107,17 +105,24 @@ def open_excel(path: Path) -> TypedTable:
     if not filled:
         raise InputError(f"{path}: the first sheet is empty; its first row must name the columns")
     names = check_unique(tuple("" if name is None else str(name).strip() for name in filled[0]), str(path))
-    columns = [column_of([row[place] for row in filled[1:]]) for place in range(len(names))]
+    columns = [column_of([row[i] for row in filled[1:]], f"{path}, column {name!r}") for i, name in enumerate(names)]
     return open_memory_table(pa.table(columns, names=names), str(path))
 
 
-def column_of(values: list[Any]) -> pa.Array:
-    """Values as a column; what is of several kinds becomes text."""
-    plain = [value.tolist() if hasattr(value, "tolist") else value for value in values]  # arrays and tensors
+def column_of(values: Any, place: str) -> pa.Array:
+    """A list or a pandas series as a column; what is of several kinds becomes text. `place` is for messages."""
+    if isinstance(values, list):
+        values = [value.tolist() if hasattr(value, "tolist") else value for value in values]  # arrays and tensors
     try:
-        return pa.array(plain)
-    except (pa.ArrowException, OverflowError, UnicodeError):
-        return pa.array([None if value is None else str(value) for value in plain], pa.string())
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, OverflowError, UnicodeError):  # mixed types, or numbers beyond 64 bits
+        missing = [value is None for value in values] if isinstance(values, list) else values.isna()
+        texts = [None if gone else str(value) for value, gone in zip(values, missing, strict=True)]
+    try:
+        return pa.array(texts, pa.string())
+    except UnicodeEncodeError as error:
+        row = texts.index(error.object) + 1
+        raise InputError(f"{place}, row {row}: {error.object!r} is no valid text; correct it") from None
 
 
 def is_table(source: Any) -> bool:
@@ -130,7 +135,7 @@ def open_memory_table(source: Any, name: str) -> TypedTable:
         table = source
     elif _is_pandas(source):
         columns = check_unique(tuple(str(column) for column in source.columns), name)
-        arrays = [_from_pandas(source.iloc[:, position], name) for position in range(len(columns))]
+        arrays = [column_of(source.iloc[:, i], f"{name}, column {column!r}") for i, column in enumerate(columns)]
         table = pa.table(arrays, names=columns)
     else:
         table = pa.table(source)
@@ -149,18 +154,3 @@ def _validated(table: pa.Table) -> pa.Table:
 
 def _is_pandas(source: Any) -> bool:
     return hasattr(source, "iloc") and hasattr(source, "columns")
-
-
-def _from_pandas(series: Any, name: str) -> Any:
-    try:
-        return pa.array(series, from_pandas=True)
-    except (pa.ArrowException, OverflowError, UnicodeError):  # mixed types, or numbers beyond 64 bits: read as text
-        missing = series.isna()
-        texts = [None if gone else str(value) for value, gone in zip(series, missing, strict=True)]
-        try:
-            return pa.array(texts, pa.string())
-        except UnicodeEncodeError as error:
-            row = texts.index(error.object) + 1
-            raise InputError(
-                f"{name}, row {row}: {error.object!r} in column {series.name!r} is no valid text; correct it"
-            ) from None

@@ -1,14 +1,12 @@
 """The engine behind the server: model, live graph and store joined. No HTTP here."""
 
-import logging
-import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partialmethod
 from itertools import islice
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -16,17 +14,14 @@ from sanne.errors import FieldError, SanneError, UnknownNodeError
 from sanne.graph.graph import FloatArray, Graph
 from sanne.model.artifact import Artifact
 from sanne.model.classifier import Classifier
-from sanne.model.model import Reading
 from sanne.seeds import derived_seed
-from sanne.serve.engine.checks import check_attributes, check_links, check_requests, stored_weight
+from sanne.serve.engine.checks import check_attributes, check_links, check_requests, find_end
 from sanne.serve.engine.ids import NodeIds, stream_key
 from sanne.serve.engine.reader import ReadRequest, read_nodes
 from sanne.serve.engine.state import Group, LiveState, TextChanges
-from sanne.serve.live.features import LiveFeatures, NewNode, NodeId, reads_of
+from sanne.serve.live.features import LiveFeatures, NewNode, NodeId
 from sanne.serve.live.graph import LiveGraph
 from sanne.serve.store.store import FolderStore, OpenStore, Store, base_vectors, graph_digest, model_digest
-
-logger = logging.getLogger(__name__)
 
 NEIGHBOURS_SHOWN = 50
 _REFRESHED_AT_ONCE = 128  # nodes that are read, and committed, together
@@ -44,6 +39,7 @@ class Answer:
     uncertainty: float  # how undecided the vector is, from 0 to below 1; NaN if the model cannot tell
     explanation: Found | None = None  # (node, share of the vector), largest first
     similar: Found | None = None  # (node, cosine), nearest first
+    linked: bool = True  # whether it has links
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +58,11 @@ class NodeInfo:
 
 
 Result = list[Answer] | Exception
+Value = TypeVar("Value")
 
 
 class Engine:
-    """Embeds, keeps and finds nodes. One thread computes or changes at a time; reads may come from any thread.
+    """Embeds, keeps and finds nodes. Only one thread may embed, change or refresh nodes; look-ups may come from any.
 
     `UnknownNodeError`: no such node (404). `NodeExistsError`: the id is taken (409). `FieldError`: something in the
     request is wrong, its `field` says where (422). `StoreError`: the store cannot be used.
@@ -77,7 +74,6 @@ class Engine:
         self._state = state
         self._store = store
         self._model = artifact.model
-        self._working = threading.RLock()  # held while something is computed or changed
         self._lock = state.lock  # held only while the state is changed or looked at
         self.dim = state.vectors.dim
         self.reads = state.features.reads.attribute  # what the model reads of a node besides its links
@@ -98,7 +94,7 @@ class Engine:
     ) -> Self:
         """Load the model, unless it was read before (`artifact`), and open its store or create one."""
         artifact = artifact or Artifact.read(model_folder)
-        reads_of(artifact.feature_map, graph)  # an error if the graph lacks what the model reads
+        artifact.feature_map.transform(graph, np.arange(1))  # an error if the graph lacks what the model reads
         store = open_store(
             store_folder,
             model=model_digest(artifact),
@@ -128,94 +124,86 @@ class Engine:
         of an invalid request is its error. With `keep` the nodes are added: they are durable when this returns, all
         requests in one commit.
         """
-        with self._working:
-            checked = check_requests(requests, self._state, distinct=keep)
-            results = self._answer(checked, explain, similar)
-            if keep:
-                self._keep(checked, results)
-            return results
+        checked = check_requests(requests, self._state, distinct=keep)
+        results = self._answer(checked, explain, similar)
+        if keep:
+            with self._transaction(), self._lock:
+                for group, answers in zip(checked, results, strict=True):
+                    if isinstance(group, Group) and isinstance(answers, list):
+                        vectors = np.array([answer.vector for answer in answers])
+                        uncertainty = np.array([answer.uncertainty for answer in answers], np.float32)
+                        self._state.add(group, vectors, uncertainty)
+        return results
 
     add = partialmethod(embed, keep=True)
 
-    def _keep(self, checked: Sequence[Group | SanneError], results: Sequence[Result]) -> None:
-        with self._transaction(), self._lock:
-            for group, answers in zip(checked, results, strict=True):
-                if isinstance(group, Group) and isinstance(answers, list):
-                    vectors = np.array([answer.vector for answer in answers])
-                    self._state.add(group, vectors, np.array([answer.uncertainty for answer in answers], np.float32))
-
     def replace(self, nodes: Sequence[NewNode]) -> list[Answer | Exception]:
         """Change the attributes and links of existing nodes (directed: links from them), all in one commit."""
-        with self._transaction():
-            return [self._replace_one(node) for node in nodes]
+        return self._change_each(nodes, self._replace)
 
-    def _replace_one(self, node: NewNode) -> Answer | Exception:
-        state = self._state
-        try:
-            with state.all_or_nothing():
-                number = self._number(node.id)
-                check_attributes(node, state.features.reads, "")
-                links = state.graph.merged(check_links(node, number, state.ids, {}, ""))
-                with self._lock:
-                    state.replace(number, node, links)
-                reading = read_nodes(self._model, self._state, [self._read_request(number)])
-                vector, uncertainty = reading.vectors[0], float(reading.uncertainty[0])
-                if not np.isfinite(vector).all():
-                    raise FieldError("features", _TOO_LARGE)
-                with self._lock:
-                    state.set_vector(number, vector, uncertainty, node)
-                return Answer(state.ids.name(number), vector, uncertainty)
-        except Exception as error:
-            return error
+    def _replace(self, node: NewNode) -> Answer:
+        state, number = self._state, self._number(node.id)
+        check_attributes(node, state.features.reads, "")
+        links = state.graph.merged(check_links(node, number, state.ids, {}, ""))
+        with self._lock:
+            state.replace(number, node, links)
+        reading = read_nodes(self._model, state, [self._read_request(number)])
+        vector, uncertainty = reading.vectors[0], float(reading.uncertainty[0])
+        if not np.isfinite(vector).all():
+            raise FieldError("features", _TOO_LARGE)
+        with self._lock:
+            state.set_vector(number, vector, uncertainty, node)
+        return Answer(state.ids.name(number), vector, uncertainty)
 
     def delete(self, ids: Sequence[NodeId]) -> list[NodeId | Exception]:
         """Remove nodes and their edges in one commit; gives their ids as answers show them."""
-        results: list[NodeId | Exception] = []
-        with self._transaction(), self._lock:
-            for id in ids:
-                number = self._state.ids.find(id)
-                if number < 0:
-                    results.append(_unknown(id))
-                else:
-                    results.append(self._state.ids.name(number))
-                    self._state.delete(number)
-        return results
+        return self._change_each(ids, self._delete)
+
+    def _delete(self, id: NodeId) -> NodeId:
+        number = self._number(id)
+        with self._lock:
+            self._state.delete(number)
+        return self._state.ids.name(number)
 
     def add_edges(self, requests: Sequence[Sequence[tuple[NodeId, NodeId, float]]]) -> list[int | Exception]:
         """Add edges (from, to, weight) between existing nodes, in one commit; existing edges get the new weight."""
-        results: list[int | Exception] = []
-        with self._transaction(), self._lock:
-            for edges in requests:
+        return self._change_each(requests, self._connect)
+
+    def _connect(self, edges: Sequence[tuple[NodeId, NodeId, float]]) -> int:
+        state = self._state
+        links = [
+            (find_end(source, state.ids, f"edges[{i}].src"), find_end(target, state.ids, f"edges[{i}].dst"), weight)
+            for i, (source, target, weight) in enumerate(edges)
+        ]
+        with self._lock:
+            state.connect(state.graph.merged(links))
+        return len(edges)
+
+    def _change_each(self, requests: Iterable[Any], change: Callable[[Any], Value]) -> list[Value | Exception]:
+        """The result of every request, all in one commit; one that fails changes nothing and gives its error."""
+        results: list[Value | Exception] = []
+        with self._transaction():
+            for request in requests:
                 try:
-                    self._state.connect(self._state.graph.merged(self._checked_edges(edges)))
-                    results.append(len(edges))
-                except FieldError as error:
+                    with self._state.all_or_nothing():
+                        results.append(change(request))
+                except Exception as error:
                     results.append(error)
         return results
-
-    def _checked_edges(self, edges: Sequence[tuple[NodeId, NodeId, float]]) -> list[tuple[int, int, float]]:
-        found = []
-        for i, (source, target, weight) in enumerate(edges):
-            for name, end in (("src", source), ("dst", target)):
-                if self._state.ids.find(end) < 0:
-                    raise FieldError(f"edges[{i}].{name}", f"no node has the id {end!r}: add that node first")
-            found.append((self._state.ids.find(source), self._state.ids.find(target), stored_weight(weight)))
-        return found
 
     def refresh(self, limit: int | None = None) -> int:
         """Recompute the vectors of stale nodes, at most `limit`; returns how many. They are durable afterwards.
 
         Stale are the nodes whose own edges changed, which come first, and their neighbours (see `LiveState`).
         """
-        with self._working:
-            waiting = self._state.stale[:limit]
-            for first in range(0, len(waiting), _REFRESHED_AT_ONCE):
-                nodes = waiting[first : first + _REFRESHED_AT_ONCE]
-                reading = read_nodes(self._model, self._state, [self._read_request(node) for node in nodes])
-                with self._transaction(), self._lock:
-                    for node, vector, uncertainty in zip(nodes, reading.vectors, reading.uncertainty, strict=True):
-                        self._state.set_vector(node, vector, float(uncertainty))
-            return len(waiting)
+        waiting = self._state.stale[:limit]
+        for first in range(0, len(waiting), _REFRESHED_AT_ONCE):
+            nodes = waiting[first : first + _REFRESHED_AT_ONCE]
+            reading = read_nodes(self._model, self._state, [self._read_request(node) for node in nodes])
+            with self._transaction(), self._lock:
+                for node, vector, uncertainty in zip(nodes, reading.vectors, reading.uncertainty.tolist(), strict=True):
+                    self._state.set_vector(node, vector, uncertainty)
+        return len(waiting)
 
     def node(self, id: NodeId) -> NodeInfo:
         """What is known about a node."""
@@ -254,10 +242,9 @@ class Engine:
 
     def similar_to(self, id: NodeId, k: int) -> Found:
         """The `k` nodes nearest to a node, without itself, as (id, cosine)."""
-        with self._lock:
-            number = self._number(id)
-            vector, _ = self._state.vectors.get(number)
-            return self._nearest(vector[None], k, leave_out=number)[0]
+        own = self.node(id)
+        near = self.similar_to_vector(own.vector, k + 1)
+        return [(name, cosine) for name, cosine in near if name != own.id][:k]
 
     def similar_to_vector(self, vector: FloatArray, k: int) -> Found:
         """The `k` nodes nearest to a vector, as (id, cosine)."""
@@ -290,8 +277,7 @@ class Engine:
 
     def close(self) -> None:
         """Close the store."""
-        with self._working:
-            self._store.close()
+        self._store.close()
 
     def _answer(
         self, checked: Sequence[Group | SanneError], explain: Sequence[int], similar: Sequence[int]
@@ -307,33 +293,25 @@ class Engine:
             for place, node in enumerate(group.nodes)
         ]
         reading = read_nodes(self._model, self._state, wanted)
-        near = self._nearest(reading.vectors, max(similar)) if max(similar) > 0 else []
-        rows = iter(range(len(wanted)))
+        near = self._nearest(reading.vectors, max(similar)) if max(similar) > 0 else [[]] * len(wanted)
+        rows = zip(reading.vectors, reading.uncertainty.tolist(), reading.contributions, near, strict=True)
         for i, group in groups:
-            own = list(islice(rows, len(group.nodes)))
-            found = [near[row][: similar[i]] if similar[i] > 0 else None for row in own]
-            results[i] = self._group_answers(group, reading, own, found)
+            answers: list[Answer] = []
+            linked, own = {end for pair in group.links for end in pair}, islice(rows, len(group.nodes))
+            for node, (vector, uncertainty, (nodes, shares), found) in zip(group.nodes, own, strict=True):
+                drawn_on = zip(nodes.tolist(), shares.tolist(), strict=True)
+                explanation = self._named(drawn_on, group) if len(nodes) else None
+                nearest = found[: similar[i]] if similar[i] > 0 else None
+                name, is_linked = self._state.ids.external_id(node.id), group.first + len(answers) in linked
+                answers.append(Answer(name, vector, uncertainty, explanation, nearest, is_linked))
+            too_large = [place for place, answer in enumerate(answers) if not np.isfinite(answer.vector).all()]
+            results[i] = FieldError(f"nodes[{too_large[0]}].features", _TOO_LARGE) if too_large else answers
         return results
 
-    def _group_answers(
-        self, group: Group, reading: Reading, rows: list[int], similar: Sequence[Found | None]
-    ) -> Result:
-        answers = []
-        for i, (node, row) in enumerate(zip(group.nodes, rows, strict=True)):
-            vector, contribution = reading.vectors[row], reading.contributions[row]
-            if not np.isfinite(vector).all():
-                return FieldError(f"nodes[{i}].features", _TOO_LARGE)
-            explanation = None
-            if len(contribution[0]):
-                explanation = self._named(zip(*(part.tolist() for part in contribution), strict=True), group)
-            name = self._state.ids.external_id(node.id)
-            answers.append(Answer(name, vector, float(reading.uncertainty[row]), explanation, similar[i]))
-        return answers
-
-    def _nearest(self, queries: FloatArray, k: int, leave_out: int = -1) -> list[Found]:
+    def _nearest(self, queries: FloatArray, k: int) -> list[Found]:
         """The `k` nodes nearest to each query, (queries, dim), as (id, cosine)."""
         with self._lock:
-            found = self._state.vectors.search(queries, k, self._state.graph.alive, leave_out)
+            found = self._state.vectors.search(queries, k, self._state.graph.alive)
             return [self._named(row) for row in found]
 
     def _named(self, numbers: Iterable[tuple[int, float]], group: Group | None = None) -> Found:
@@ -352,7 +330,7 @@ class Engine:
     @contextmanager
     def _transaction(self) -> Iterator[None]:
         """Write what is changed inside in one commit; undo it if anything fails."""
-        with self._working, self._state.all_or_nothing():
+        with self._state.all_or_nothing():
             yield
             if self._state.changes:
                 self._store.write(self._state.changes)
@@ -361,9 +339,5 @@ class Engine:
     def _number(self, id: NodeId) -> int:
         number = self._state.ids.find(id)
         if number < 0:
-            raise _unknown(id)
+            raise UnknownNodeError(f"no node has the id {id!r}")
         return number
-
-
-def _unknown(id: NodeId) -> UnknownNodeError:
-    return UnknownNodeError(f"no node has the id {id!r}")

@@ -13,14 +13,9 @@ from sanne.graph.graph import Graph
 from sanne.serve.live.features import NodeId
 
 
-def key_of(node_id: NodeId) -> str:
-    """The text by which an id is looked up and stored."""
-    return str(node_id)
-
-
 def stream_key(node_id: NodeId) -> int:
     """The 64-bit key of an added node's walks; it depends on the id alone, not on what else was added."""
-    return int.from_bytes(hashlib.blake2b(key_of(node_id).encode(), digest_size=8).digest(), "little")
+    return int.from_bytes(hashlib.blake2b(str(node_id).encode(), digest_size=8).digest(), "little")
 
 
 class NodeIds:
@@ -30,9 +25,8 @@ class NodeIds:
         self._graph = graph
         self._base_count = graph.num_nodes
         self._integers = graph.has_integer_ids
-        self._added: dict[NodeId, int] = {}
-        self._names: list[NodeId] = []
-        self._gone: set[int] = set()  # base nodes that were removed
+        self._names: list[NodeId] = []  # of added nodes
+        self._changed: dict[NodeId, int] = {}  # numbers of ids that were added, and -1 for those that were removed
         if not graph.ids_count_up:
             # Sorted hashes of the base's ids: 12 bytes a node, where a dictionary takes a hundred.
             hashes = np.fromiter((hash(item) for item in graph.node_ids.tolist()), np.int64, graph.num_nodes)
@@ -42,10 +36,8 @@ class NodeIds:
     def find(self, node_id: NodeId) -> int:
         """The number of an id, or -1."""
         name = self.external_id(node_id)
-        if (found := self._added.get(name)) is not None:
-            return found
-        found = self._find_in_base(name)
-        return -1 if found in self._gone else found
+        found = self._changed.get(name)
+        return self._find_in_base(name) if found is None else found
 
     def name(self, number: int) -> NodeId:
         """The id of a number."""
@@ -56,7 +48,7 @@ class NodeIds:
 
     def external_id(self, node_id: NodeId) -> NodeId:
         """An id as answers show it."""
-        text = key_of(node_id)
+        text = str(node_id)
         if self._integers:
             with contextlib.suppress(ValueError):
                 number = int(text)
@@ -67,27 +59,17 @@ class NodeIds:
     def add(self, node_id: NodeId) -> int:
         """Give a new id its number."""
         name, number = self.external_id(node_id), self._base_count + len(self._names)
-        self._added[name] = number
+        self._changed[name] = number
         self._names.append(name)
         return number
 
     def drop_last(self) -> None:
         """Take back what was added last."""
-        del self._added[self._names.pop()]
+        self._changed[self._names.pop()] = -1
 
-    def remove(self, number: int) -> None:
-        """Remove an id; it may be added again."""
-        if number < self._base_count:
-            self._gone.add(number)
-        else:
-            del self._added[self._names[number - self._base_count]]
-
-    def restore(self, number: int) -> None:
-        """Undo a removal."""
-        if number < self._base_count:
-            self._gone.discard(number)
-        else:
-            self._added[self._names[number - self._base_count]] = number
+    def put_alive(self, number: int, alive: bool) -> None:
+        """Remove an id, which may then be added again, or undo that."""
+        self._changed[self.name(number)] = number if alive else -1
 
     def _find_in_base(self, name: NodeId) -> int:
         if isinstance(name, int) != self._integers:

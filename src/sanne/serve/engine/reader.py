@@ -1,10 +1,9 @@
 """Nodes of the live graph, read by the model: those of many requests together."""
 
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Self
 
 import numpy as np
 
@@ -29,7 +28,7 @@ def read_nodes(model: Model, state: LiveState, requests: Sequence[ReadRequest]) 
     vectors, uncertainties, contributions = [], [], []
     for first in range(0, len(requests), model.nodes_at_once):
         some = requests[first : first + model.nodes_at_once]
-        with _LiveNodes(state, some) as asked:
+        with closing(_LiveNodes(state, some)) as asked:
             reading = model.read(asked, max(request.explain for request in some))
         vectors.append(reading.vectors)
         uncertainties.append(reading.uncertainty)
@@ -48,25 +47,18 @@ class _LiveNodes(Asked):
         self._group: Group | None = None
         self._visit = ExitStack()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._see(None)
-
     def walks(self, num_walks: int) -> IntArray:
         parts = []
-        for group, some in groupby(self._requests, key=lambda request: request.group):
-            self._see(group)
-            starts, keys = zip(*((request.number, request.key) for request in some), strict=True)
-            parts.append(self._state.graph.walks(np.array(starts), np.array(keys, np.uint64), num_walks))
+        for some in self._by_group():
+            starts = np.array([request.number for request in some])
+            keys = np.array([request.key for request in some], np.uint64)
+            parts.append(self._state.graph.walks(starts, keys, num_walks))
         return np.concatenate(parts)
 
     def along(self, walks: IntArray) -> FloatArray:
         parts, row = [], 0
-        for group, some in groupby(self._requests, key=lambda request: request.group):
-            self._see(group)
-            rows = len(list(some)) * len(walks) // self.count
+        for some in self._by_group():
+            rows = len(some) * len(walks) // self.count
             parts.append(self._state.features.of(walks[row : row + rows]))
             row += rows
         return np.concatenate(parts)
@@ -80,6 +72,15 @@ class _LiveNodes(Asked):
 
     def add_seen(self, around: Surroundings, seen: FloatArray) -> None:
         self._state.features.add_seen(around, seen)
+
+    def close(self) -> None:
+        self._see(None)
+
+    def _by_group(self) -> Iterator[list[ReadRequest]]:
+        """The requests of one group after another, while its nodes are in the graph."""
+        for group, some in groupby(self._requests, key=lambda request: request.group):
+            self._see(group)
+            yield list(some)
 
     def _see(self, group: Group | None) -> None:
         """Have the nodes of this group in the graph, and no others."""

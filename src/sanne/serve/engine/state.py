@@ -3,13 +3,15 @@
 import threading
 from collections.abc import Callable, Container, Iterator, Sequence, Set
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import compress
 
 import numpy as np
 
 from sanne.errors import StoreError
 from sanne.graph.graph import FloatArray
-from sanne.serve.engine.ids import NodeIds, key_of
+from sanne.serve.engine.ids import NodeIds
 from sanne.serve.live.features import LiveFeatures, NewNode, NodeId
 from sanne.serve.live.graph import Links, LiveGraph
 from sanne.serve.store.store import Changes, NodeRow, Store
@@ -18,14 +20,14 @@ from sanne.serve.store.vectors import LiveVectors
 NEAR_DEGREE = 32  # neighbours of a changed node with more are not marked: few of their walks take the changed edge
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Group:
     """The nodes of one request, ready to be read or added: while it is read, node i has the number `first + i`."""
 
     nodes: tuple[NewNode, ...]
     first: int
-    features: FloatArray  # (nodes, width)
     links: Links
+    features: FloatArray = field(init=False)  # (nodes, width)
 
     def links_from(self, first: int) -> Links:
         """The links, with the group's own nodes numbered from `first`."""
@@ -60,15 +62,11 @@ class LiveState:
         self.texts: dict[int, str | None] = {}  # of added and replaced nodes
         self.changes = Changes()  # since the last commit
         self.deleted = 0
-        self._undo: list[tuple[Callable[..., object], tuple[object, ...]]] = []
+        self._undo: list[Callable[[], object]] = []
         self._base_count = graph.num_slots
         self._stale: dict[int, bool] = {}  # whether a node's own edges changed, or only those of a neighbour
         self._reread: set[int] = set()  # nodes with other neighbours than before
-
-    @property
-    def _reads_links(self) -> bool:
-        columns = self.features.link_columns
-        return bool(columns.stop > columns.start)
+        self._reads_links = features.link_columns.stop > features.link_columns.start
 
     def statistics(self) -> dict[str, int]:
         """Counts. Of the nodes that arrived since the fit, `added` leaves out those that were deleted again."""
@@ -132,8 +130,7 @@ class LiveState:
         except BaseException:
             with self.lock:
                 while len(self._undo) > done:
-                    function, arguments = self._undo.pop()
-                    function(*arguments)
+                    self._undo.pop()()
                 self._reread.clear()
             self.changes = changes
             raise
@@ -147,24 +144,18 @@ class LiveState:
         """Apply what a store has, to the base as it was when the store was made."""
         for key in contents.deleted():
             self.delete(self._find(key))
-        for some in contents.nodes():
-            described = [node for node in some if node.kind != "refreshed"]
-            nodes = {node.id: NewNode(node.id, node.text, node.features) for node in described}
-            rows = dict(zip(nodes, self.features.read(list(nodes.values())), strict=True))
-            if added := [node for node in some if node.kind == "added"]:
-                vectors, uncertainty = (
-                    np.array([getattr(n, name) for n in added]) for name in ("vector", "uncertainty")
-                )
-                self._append(
-                    [nodes[node.id] for node in added], np.array([rows[n.id] for n in added]), vectors, uncertainty
-                )
-            for node in some:
-                if node.kind != "added":
-                    number = self._find(node.id)
-                    self.vectors.put(number, node.vector, node.uncertainty)
-                    if node.kind == "replaced":
-                        self.features.put(number, rows[node.id])
-                        self.texts[number] = node.text
+        for some in filter(None, contents.nodes()):
+            nodes = [NewNode(row.id, row.text, row.features) for row in some]
+            features, vectors = self.features.read(nodes), np.array([row.vector for row in some])
+            uncertainty, added = np.array([row.uncertainty for row in some]), [row.kind == "added" for row in some]
+            self._append(list(compress(nodes, added)), features[added], vectors[added], uncertainty[added])
+            for row, vector in zip(some, features, strict=True):
+                if row.kind != "added":
+                    number = self._find(row.id)
+                    self.vectors.put(number, row.vector, row.uncertainty)
+                    if row.kind == "replaced":
+                        self.features.put(number, vector)
+                        self.texts[number] = row.text
                         self._reread.add(number)
         for source, target, weight in contents.edges():
             self._put_edge(self._find(source), self._find(target), weight)
@@ -180,8 +171,8 @@ class LiveState:
             self._reread -= {node for node, new in enumerate(group.nodes, first) if self._lists_all(node, new)}
         self._reread_links()
         for node, vector, doubt in zip(group.nodes, vectors, uncertainty.tolist(), strict=True):
-            key = key_of(node.id)
-            self.changes.nodes[key] = NodeRow(key, "added", vector, doubt, node.text, node.features)
+            row = NodeRow(str(node.id), "added", vector, doubt, node.text, node.features)
+            self.changes.nodes[row.id] = row
 
     def connect(self, links: Links) -> None:
         """Set edges, new or not; a weight of zero removes one."""
@@ -191,11 +182,12 @@ class LiveState:
     def replace(self, number: int, node: NewNode, links: Links) -> None:
         """Change the attributes and links of a node (directed: links from it); `set_vector` has to follow."""
         self._do(self.features.put, (number, self.features.get(number)), (number, self.features.read([node])[0]))
-        was_replaced = number in self.texts
+        texts = self.texts
+        was_replaced = number in texts
         self._undo.append(
-            (self.texts.__setitem__, (number, self.text(number))) if was_replaced else (self.texts.pop, (number,))
+            partial(texts.update, {number: texts[number]}) if was_replaced else partial(texts.pop, number)
         )
-        self.texts[number] = node.text
+        texts[number] = node.text
         self._reread.add(number)
         self.connect({**dict.fromkeys(reversed(self.graph.links(number)), 0.0), **links})
 
@@ -214,20 +206,20 @@ class LiveState:
         """Set a vector that was computed from the graph as it is, with the new content of the node if there is one."""
         self._do(self.vectors.put, (number, *self.vectors.get(number)), (number, vector, uncertainty))
         self._set_stale(number, None)
-        key = self._key(number)
-        self.changes.nodes[key] = NodeRow(key, "refreshed", vector, uncertainty)
+        row = NodeRow(self._key(number), "refreshed", vector, uncertainty)
         if replaced is not None:
-            self.changes.nodes[key] = NodeRow(key, "replaced", vector, uncertainty, replaced.text, replaced.features)
+            row = NodeRow(row.id, "replaced", vector, uncertainty, replaced.text, replaced.features)
+        self.changes.nodes[row.id] = row
 
     def _do(self, function: Callable[..., object], before: tuple[object, ...], now: tuple[object, ...]) -> None:
         """Call a function that sets something, and remember how to set it to what it was before."""
-        self._undo.append((function, before))
+        self._undo.append(partial(function, *before))
         function(*now)
 
     def _append(self, nodes: Sequence[NewNode], rows: FloatArray, vectors: FloatArray, uncertainty: FloatArray) -> int:
         """Add nodes without links; returns the number of the first."""
         first = self.graph.num_slots
-        self._undo.append((self._drop, (first,)))
+        self._undo.append(partial(self._drop, first))
         self.graph.resize(first + len(nodes))
         self.features.add(rows)
         self.vectors.add(vectors, uncertainty)
@@ -261,10 +253,7 @@ class LiveState:
     def _put_alive(self, node: int, alive: bool) -> None:
         self.graph.alive[node] = alive
         self.deleted += -1 if alive else 1
-        if alive:
-            self.ids.restore(node)
-        else:
-            self.ids.remove(node)
+        self.ids.put_alive(node, alive)
 
     def _mark(self, changed: Set[int], fresh: Container[int] = ()) -> None:
         for node in sorted(changed):
@@ -308,7 +297,7 @@ class LiveState:
             self._do(self.features.put, (node, vector), (node, now))
 
     def _key(self, node: int) -> str:
-        return key_of(self.ids.name(node))
+        return str(self.ids.name(node))
 
     def _find(self, key: NodeId) -> int:
         node = self.ids.find(key)

@@ -47,7 +47,6 @@ class Layout:
     """A map as the page draws it."""
 
     kind: Kind
-    rows: Rows  # (drawn,): rows of the nodes
     points: Floats  # (drawn, 2)
     colourings: list[Colouring]
     regions: list[Region]
@@ -75,18 +74,18 @@ class NodeMap:
         self._folder = folder / FOLDER
         self._seed = seed
         # In random order, so that any first part of them is a random sample.
-        self._rows = numpy_stream(seed, "plot").permutation(len(vectors))[:DRAWN_AT_MOST].astype(np.int64)
-        self._reduce = PrincipalAxes(np.asarray(vectors[np.sort(self._rows[:FITTED_AT_MOST])], np.float32))
-        self._reduced = self._reduce(vectors)[self._rows]
+        self.rows: Rows = numpy_stream(seed, "plot").permutation(len(vectors))[:DRAWN_AT_MOST]
+        self._reduce = PrincipalAxes(np.asarray(vectors[np.sort(self.rows[:FITTED_AT_MOST])], np.float32))
+        self._reduced = self._reduce(vectors)[self.rows]
         self._key = hashlib.sha256(self._reduced.tobytes() + f"{_FORMAT} {seed}".encode()).hexdigest()
         self._process: BaseProcess | None = None
         self._thread: threading.Thread | None = None
         self._closed = False
         self.total = len(vectors)
         self.progress: float | None = None  # of the t-SNE map that is being computed
-        picked = {name: np.asarray(values)[self._rows] for name, values in (columns or {}).items()}
-        spoken = None if texts is None else [texts[row] for row in self._rows.tolist()]
-        names = self._rows if ids is None else ids[self._rows]
+        picked = {name: np.asarray(values)[self.rows] for name, values in (columns or {}).items()}
+        spoken = None if texts is None else [texts[row] for row in self.rows.tolist()]
+        names = self.rows if ids is None else ids[self.rows]
         self._nodes = Nodes(self._reduced, picked, spoken, names, seed)
         self.layout = self._draw("pca", np.asarray(first_two(self._reduced), np.float32))
 
@@ -121,7 +120,7 @@ class NodeMap:
     def _draw(self, kind: Kind, points: Floats) -> Layout:
         colourings, regions = self._nodes.contents(points)
         version = hashlib.sha256(points.tobytes() + json.dumps([one.title for one in colourings]).encode())
-        return Layout(kind, self._rows, points, colourings, regions, version.hexdigest()[:16])
+        return Layout(kind, points, colourings, regions, version.hexdigest()[:16])
 
     def _read_kept(self) -> Floats | None:
         try:
@@ -129,7 +128,7 @@ class NodeMap:
             points = np.load(self._folder / "points.npy", allow_pickle=False)
         except (OSError, ValueError):  # none, or damaged: it is computed again
             return None
-        fits = isinstance(header, dict) and header.get("key") == self._key and points.shape == (len(self._rows), 2)
+        fits = isinstance(header, dict) and header.get("key") == self._key and points.shape == (len(self.rows), 2)
         if not fits or not np.isfinite(points).all():
             return None
         return np.asarray(points, np.float32)

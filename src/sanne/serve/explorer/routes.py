@@ -14,7 +14,6 @@ from sanne.draw.page import FILES
 from sanne.draw.picture import COMMUNITY
 from sanne.draw.regions import Region
 from sanne.errors import FieldError
-from sanne.evaluate.splits import has_label
 from sanne.graph.graph import Graph
 from sanne.serve.engine.engine import Engine
 from sanne.serve.explorer.map import NodeMap
@@ -81,15 +80,10 @@ class Explorer:
         """The map; the first call computes a simple one at once, and starts a better one in the background."""
         if self._map is None:
             vectors = np.load(self._store / "vectors.npy", mmap_mode="r")  # the first ones: the map does not move
-            columns: dict[str, Any] = {}
-            if self._labels is not None and self._labels.ndim == 1 and np.any(has_label(self._labels)):
-                columns["label"] = self._labels
-            columns |= self._columns()
+            columns = ({} if self._labels is None else {"label": self._labels}) | self._columns()
             if self.engine.predicts:
                 columns[PREDICTED] = self._predicted(vectors)
-            uncertainty = np.load(self._store / "uncertainty.npy", mmap_mode="r")
-            if np.isfinite(uncertainty).any():
-                columns[UNCERTAINTY] = uncertainty
+            columns[UNCERTAINTY] = np.load(self._store / "uncertainty.npy")
             texts, ids = self._graph.texts, self._graph.node_ids
             self._map = NodeMap(self._store, vectors, columns, texts=texts, ids=ids)
             self._map.start()
@@ -122,7 +116,7 @@ class Explorer:
             "version": layout.version,
             "kind": layout.kind,
             "progress": self.map.progress,
-            "drawn": len(layout.rows),
+            "drawn": len(self.map.rows),
             "total": self.map.total,
             "colourings": [colouring.described() for colouring in self.map.layout.colourings],
             "no_colour": NO_COLOUR,
@@ -136,7 +130,7 @@ class Explorer:
 
     def ids(self) -> Response:
         """The ids of the points, in the same order."""
-        ids = np.asarray(self._graph.node_ids[self.map.layout.rows]).tolist()
+        ids = np.asarray(self._graph.node_ids[self.map.rows]).tolist()
         return json_response(to_json(ids), _NOT_CACHED)
 
     def points(self, version: str = "") -> Response:
@@ -187,7 +181,9 @@ class Explorer:
 
     def _places(self, vectors: list[Any], uncertainties: list[float] | None = None) -> list[dict[str, Any]]:
         """Points and colours of new nodes; their labels are unknown."""
-        rows = np.array(vectors, np.float32).reshape(-1, self.engine.dim)
+        if not vectors:
+            return []
+        rows = np.array(vectors, np.float32)
         points, nearest = self.map.place(rows)
         colours = np.full((len(rows), len(self.map.layout.colourings)), NO_COLOUR)
         for column, colouring in enumerate(self.map.layout.colourings):

@@ -44,14 +44,14 @@ class NodeSearch:
         changes, deadline = self._changes(), time.monotonic() + _SECONDS
         found: dict[str, Hit] = {}
         complete = True
-        for hits in (self._by_id(whole, changes, deadline), self._by_text(words, changes, deadline)):
+        for hits in (self._by_id(whole, changes, deadline), self._containing(words, changes, deadline, texts=True)):
             some: list[Hit] = []
             try:
                 for hit in itertools.islice(hits, 20 * limit):
                     some.append(hit)
             except TimeoutError:
                 complete = False
-            for hit in sorted(some, key=lambda hit: _rank(str(hit.id), whole)):
+            for hit in sorted(some, key=lambda hit: _rank(str(hit.id).lower(), whole.lower())):
                 found.setdefault(str(hit.id), hit)
             if len(found) >= limit:
                 break
@@ -60,19 +60,17 @@ class NodeSearch:
     def _by_id(self, whole: str, changes: TextChanges, deadline: float) -> Iterator[Hit]:
         with contextlib.suppress(UnknownNodeError):
             yield from self._hits(self._graph.nodes_of([whole]).tolist(), [], changes)
-        for node_id, text in reversed(changes.written):
-            if _contains(str(node_id), [whole]):
-                yield Hit(node_id, _snippet(text, []))
-        for rows in _matching(self._graph.node_ids, [whole], deadline):
-            yield from self._hits(rows, [], changes)
+        yield from self._containing([whole], changes, deadline, texts=False)
 
-    def _by_text(self, words: list[str], changes: TextChanges, deadline: float) -> Iterator[Hit]:
+    def _containing(self, words: list[str], changes: TextChanges, deadline: float, *, texts: bool) -> Iterator[Hit]:
+        """Nodes whose texts, or ids, contain all words."""
+        shown = words if texts else []
         for node_id, text in reversed(changes.written):
-            if text is not None and _contains(text, words):
-                yield Hit(node_id, _snippet(text, words))
-        if self._graph.texts is not None:
-            for rows in _matching(self._graph.texts, words, deadline):
-                yield from self._hits(rows, words, changes)
+            value = (text or "" if texts else str(node_id)).lower()
+            if all(word.lower() in value for word in words):
+                yield Hit(node_id, _snippet(text, shown))
+        for rows in _matching(self._graph.texts if texts else self._graph.node_ids, words, deadline):
+            yield from self._hits(rows, shown, changes)
 
     def _hits(self, rows: list[int], words: list[str], changes: TextChanges) -> Iterator[Hit]:
         ids, texts = self._graph.node_ids, self._graph.texts
@@ -82,13 +80,9 @@ class NodeSearch:
                 yield Hit(name, None if texts is None else _snippet(texts[row], words))
 
 
-def _contains(text: str, words: list[str]) -> bool:
-    return all(word.lower() in text.lower() for word in words)
-
-
 def _matching(values: Any, words: list[str], deadline: float) -> Iterator[list[int]]:
     """The rows that contain all words, block by block; a TimeoutError after the first block beyond the deadline."""
-    for first in range(0, len(values), _ROWS_AT_ONCE):
+    for first in range(0, 0 if values is None else len(values), _ROWS_AT_ONCE):
         column = pa.array(values[first : first + _ROWS_AT_ONCE]).cast(pa.string())
         hits = [pc.match_substring(column, word, ignore_case=True).fill_null(False) for word in words]
         yield [first + row for row in pc.indices_nonzero(functools.reduce(pc.and_, hits)).to_pylist()]
@@ -96,11 +90,9 @@ def _matching(values: Any, words: list[str], deadline: float) -> Iterator[list[i
             raise TimeoutError
 
 
-def _rank(name: str, whole: str) -> int:
-    """0 for the id itself, 1 for one that begins with it, 2 for others."""
-    if name.lower() == whole.lower():
-        return 0
-    return 1 if name.lower().startswith(whole.lower()) else 2
+def _rank(name: str, whole: str) -> tuple[bool, bool]:
+    """First the id itself, then those that begin with it."""
+    return name != whole, not name.startswith(whole)
 
 
 def _snippet(text: Any, words: list[str]) -> str | None:

@@ -56,7 +56,6 @@ class Api:
     def __init__(self, engine: Engine, config: ServeLimits) -> None:
         self.engine = engine
         self.config = config
-        self._integer_ids = all(isinstance(id, int) for id in engine.some_ids(1))
         self.free_paths = {"/healthz", "/readyz"}  # need no token
         self.metrics = Metrics()
         self.work = Work(engine)
@@ -96,7 +95,7 @@ class Api:
 
     def warm_up(self) -> None:
         """Compute something, so that the first client does not wait for kernels to be loaded."""
-        self.work.embed.run([EmbedRequest((NewNode(self._unused_id()),), 1, 1, nodes_json)])
+        self.work.embed.run([EmbedRequest((NewNode(_unused_id()),), 1, 1, nodes_json)])
 
     async def embed(self, request: schemas.Guests) -> Response:
         """Embed new nodes, from their text or features and their links. Nothing is stored."""
@@ -114,10 +113,8 @@ class Api:
             self._new_node(f"nodes[{i}]" if node.id is None else node.id, node, f"nodes[{i}]")
             for i, node in enumerate(request.nodes)
         )
-        linked_to = {str(target) for node in nodes for target, _ in node.links}
-        linked = [bool(node.links) or str(node.id) in linked_to for node in nodes]
         classifier = self.engine.classifier if request.predict else None
-        write = partial(nodes_json, linked=linked, vectors=request.vectors, classifier=classifier)
+        write = partial(nodes_json, vectors=request.vectors, classifier=classifier)
         payload = EmbedRequest(nodes, request.explained, request.similar, write)
         return json_response(await self.writer.run(kind, payload, len(nodes)))
 
@@ -153,7 +150,7 @@ class Api:
         """Find the nodes nearest to a vector, or to a described node."""
         self._check_count(request.k, self.config.max_similar, "k")
         if request.node is not None:
-            node = self._new_node(self._unused_id(), request.node, "node")
+            node = self._new_node(_unused_id(), request.node, "node")
             payload = EmbedRequest((node,), 0, request.k, _similar_of_first)
             return json_response(await self.writer.run(self.work.embed, payload))
         vector = np.array(request.vector, np.float32)
@@ -204,9 +201,6 @@ class Api:
         self._check_count(len(node.links), self.config.max_links, f"{field}.links".lstrip("."))
         return node.to_new_node(id, field, self.engine.feature_width)
 
-    def _unused_id(self) -> str | int:
-        return -1 - secrets.randbits(62) if self._integer_ids else f"query {secrets.token_hex(16)}"
-
     @staticmethod
     def _check_count(count: int, limit: int, field: str) -> None:
         if count > limit:
@@ -214,11 +208,7 @@ class Api:
 
 
 def make_app(
-    engine: Engine,
-    config: ServeLimits | None = None,
-    *,
-    token: str | None = None,
-    hosts: Sequence[str] | None = None,
+    engine: Engine, config: ServeLimits | None = None, *, token: str | None = None, hosts: Sequence[str] | None = None
 ) -> FastAPI:
     """The application; the engine is closed with it.
 
@@ -253,14 +243,7 @@ def make_app(
     add_routes(app, api.routes)
     add_page(app, "/docs", REFERENCE, "/docs")
     add_error_handlers(app)
-    app.add_middleware(
-        Guard,
-        config=config,
-        full=api.writer.refusal,
-        token=token,
-        free=api.free_paths,
-        hosts=hosts,
-    )
+    app.add_middleware(Guard, config=config, full=api.writer.refusal, token=token, free=api.free_paths, hosts=hosts)
     app.add_middleware(Measure, metrics=api.metrics)
     return app
 
@@ -283,6 +266,10 @@ def add_routes(app: FastAPI, routes: Iterable[Route]) -> None:
 def json_response(body: bytes, headers: dict[str, str] | None = None) -> Response:
     """An answer whose JSON is there already."""
     return Response(body, media_type="application/json", headers=headers)
+
+
+def _unused_id() -> str:
+    return f"query {secrets.token_hex(16)}"
 
 
 def _similar_of_first(answers: list[Answer]) -> bytes:

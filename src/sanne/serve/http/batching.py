@@ -9,11 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from sanne.serve.http.errors import Refusal, busy, closing
+from sanne.serve.http.errors import Refusal, busy
 
 logger = logging.getLogger(__name__)
-
-_RETRY_SECONDS = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +20,6 @@ class Kind:
 
     name: str
     run: Callable[[Sequence[Any]], Sequence[Any]]
-    together: bool = True  # whether requests of this kind may share a call of `run`
 
 
 @dataclass(eq=False)
@@ -82,9 +79,9 @@ class Worker:
     def refusal(self, size: int = 1) -> Refusal | None:
         """Why a request of `size` nodes would not be accepted now; None if it would."""
         if self._closing:
-            return closing()
+            return Refusal(503, "closing", "the server is shutting down: try another one, or later", retry_after=5)
         full = self._jobs and self.waiting + size > self.max_queue  # a larger one than the queue waits alone
-        return busy(_RETRY_SECONDS) if full else None
+        return busy() if full else None
 
     async def run(self, kind: Kind, payload: Any, size: int = 1) -> Any:
         """The result of one request; raises Refusal if the queue is full, or the error that `kind` gave."""
@@ -137,12 +134,11 @@ class Worker:
         """The first waiting request and others of its kind."""
         batch = [self._jobs.popleft()]
         kind, room = batch[0].kind, self.max_batch - batch[0].size
-        if kind.together:
-            for job in list(self._jobs):
-                if job.kind is kind and job.size <= room:
-                    self._jobs.remove(job)
-                    batch.append(job)
-                    room -= job.size
+        for job in list(self._jobs):
+            if job.kind is kind and job.size <= room:
+                self._jobs.remove(job)
+                batch.append(job)
+                room -= job.size
         return batch
 
     def _drop_late(self) -> None:
@@ -151,7 +147,7 @@ class Worker:
         late = [job for job in self._jobs if job.since < latest and not self._closing]
         for job in late:
             self._jobs.remove(job)
-        _settle(late, [busy(_RETRY_SECONDS)] * len(late))
+        _settle(late, [busy()] * len(late))
 
 
 def _results_of(batch: list[_Job]) -> Sequence[Any]:

@@ -20,7 +20,6 @@ _HTTP_CODES = {
     404: ("no_such_path", "there is nothing at this path; /docs lists all paths"),
     405: ("method_not_allowed", "this path does not accept this method; /docs lists all methods"),
 }
-_TYPES = ("str", "int", "float", "bool")  # how pydantic names the alternatives of a union, besides names of classes
 
 
 @dataclass(eq=False)
@@ -39,34 +38,18 @@ class Refusal(Exception):
     retry_after: int | None = None
     allow: str | None = None
 
-    def body(self) -> bytes:
-        """The JSON of the answer."""
-        error: dict[str, Any] = {"code": self.code, "message": self.message}
-        if self.field is not None:
-            error["field"] = self.field
-        return orjson.dumps({"error": error})
-
     def response(self) -> Response:
         """The answer for the framework to send."""
+        error = {"code": self.code, "message": self.message} | ({"field": self.field} if self.field else {})
         headers = {"retry-after": self.retry_after, "allow": self.allow}
         headers["www-authenticate"] = "Bearer" if self.status == 401 else None
         given = {name: str(value) for name, value in headers.items() if value is not None}
-        return Response(self.body(), self.status, given, "application/json")
+        return Response(orjson.dumps({"error": error}), self.status, given, "application/json")
 
 
-def busy(retry_after: int) -> Refusal:
+def busy() -> Refusal:
     """The queue is full."""
-    return Refusal(429, "busy", "too many requests are waiting: try again later", retry_after=retry_after)
-
-
-def body_too_large(limit: int) -> Refusal:
-    """More bytes than a request may have."""
-    return Refusal(413, "body_too_large", f"the body is larger than {limit:,} bytes: send fewer nodes at a time")
-
-
-def closing() -> Refusal:
-    """The server is shutting down."""
-    return Refusal(503, "closing", "the server is shutting down: try another one, or later", retry_after=5)
+    return Refusal(429, "busy", "too many requests are waiting: try again later", retry_after=1)
 
 
 def add_error_handlers(app: FastAPI) -> None:
@@ -115,13 +98,35 @@ def _invalid(error: RequestValidationError) -> Refusal:
 
     If it nearly is one of them, like `{"to": "a", "weight": 0}`, only what is wrong with that one.
     """
+    found = []
     for item in error.errors():
+        field, inside = _place(item, error.body)
         if item["type"] == "extra_forbidden":
-            return Refusal(422, "invalid", _unknown_field(item["loc"], error.body), field=_path_of(item))
-    found = [(_path_of(item), _reason(item)) for item in error.errors()]
-    field = max((path for path, _ in found if path.startswith(found[0][0])), key=len)
-    reasons = [reason for path, reason in found if path == field]
-    return Refusal(422, "invalid", ", or: ".join(dict.fromkeys(reasons)), field=field or None)
+            return Refusal(422, "invalid", _unknown_field(str(item["loc"][-1]), inside), field=field)
+        found.append((field, _reason(item)))
+    deepest = max((field for field, _ in found if field.startswith(found[0][0])), key=len)
+    reasons = [reason for field, reason in found if field == deepest]
+    return Refusal(422, "invalid", ", or: ".join(dict.fromkeys(reasons)), field=deepest or None)
+
+
+def _place(item: dict[str, Any], body: Any) -> tuple[str, Any]:
+    """The path of an error, as in `nodes[2].links[0]`, and the part of the body that it leads to, or would.
+
+    What pydantic names besides fields are the types that a field may have: they are not in the body.
+    """
+    where, *parts = item["loc"]
+    if where != "body":
+        return ".".join(map(str, parts)), None
+    path, inside = "", body
+    for place, part in enumerate(parts):
+        last = place == len(parts) - 1
+        if isinstance(part, int) and isinstance(inside, list):
+            path, inside = f"{path}[{part}]", inside[part]
+        elif last and item["type"] in ("missing", "extra_forbidden"):
+            path = f"{path}.{part}"
+        elif isinstance(inside, dict) and part in inside:
+            path, inside = f"{path}.{part}", inside[part]
+    return path.removeprefix("."), inside
 
 
 def _reason(item: dict[str, Any]) -> str:
@@ -134,38 +139,16 @@ def _reason(item: dict[str, Any]) -> str:
     return str(item["msg"]).removeprefix("Value error, ")
 
 
-def _unknown_field(place: tuple[str | int, ...], body: Any) -> str:
+def _unknown_field(name: str, given: dict[str, Any]) -> str:
     """That a field does not exist, and which was meant: one of an object that may have the fields beside it."""
-    *parts, name = place[1:]
-    part: Any
-    for part in parts:
-        if isinstance(part, int) or (isinstance(body, dict) and part in body):  # or else it names a type
-            body = body[part]
-    beside = body.keys() - {name}
+    beside = given.keys() - {name}
     shared = {kind: len(beside & kind.model_fields.keys()) for kind in _kinds(Strict)}
     most = max(shared.values())
     fields = {field for kind, count in shared.items() if count == most for field in kind.model_fields} - {name, *beside}
-    near = difflib.get_close_matches(str(name)[:100].lower(), sorted(fields), n=1)
+    near = difflib.get_close_matches(name[:100].lower(), sorted(fields), n=1)
     known = f"; others are {', '.join(sorted(fields))}" if most and fields else ""
-    return f"there is no field {str(name)[:100]!r}" + (f": did you mean {near[0]!r}?" if near else known)
+    return f"there is no field {name[:100]!r}" + (f": did you mean {near[0]!r}?" if near else known)
 
 
 def _kinds(kind: type[Strict]) -> list[type[Strict]]:
     return [kind, *(found for sub in kind.__subclasses__() for found in _kinds(sub))]
-
-
-def _path_of(item: dict[str, Any]) -> str:
-    """The path of an error, as in `nodes[2].links[0]`; empty for the request as a whole."""
-    path = ""
-    _, *parts = item["loc"]  # the first is "body", "query" or "path"
-    for place, part in enumerate(parts):
-        if isinstance(part, int):
-            path += f"[{part}]" if path else ""
-        elif _is_field(part) or (item["type"] == "extra_forbidden" and place == len(parts) - 1):
-            path += f".{part}" if path else str(part)
-    return path
-
-
-def _is_field(part: str) -> bool:
-    """Whether a part of a path names a field, and not one of the types that a field may have."""
-    return part.isidentifier() and part.islower() and part not in _TYPES

@@ -8,15 +8,11 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sanne.graph.ids import control_character
-from sanne.serve.http.errors import Refusal, body_too_large, busy
+from sanne.serve.http.errors import Refusal, busy
 from sanne.serve.limits import ServeLimits
 
 _METHODS_WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
 _REFUSAL_SECONDS = 0.1  # before a client hears that the server is busy, so that one that retries at once does no harm
-
-
-class Disconnected(Exception):
-    """The client disconnected before its request was complete."""
 
 
 class Guard:
@@ -51,16 +47,14 @@ class Guard:
             return
         try:
             self._check(scope)
-            if scope["method"] in _METHODS_WITH_BODY:
-                receive = await self._whole(scope, receive)
-        except Disconnected:
-            return
+            whole = await self._whole(scope, receive) if scope["method"] in _METHODS_WITH_BODY else receive
         except Refusal as refusal:
             if refusal.status == 429:
                 await asyncio.sleep(_REFUSAL_SECONDS)
             await refusal.response()(scope, receive, send)
             return
-        await self.app(scope, receive, send)
+        if whole is not None:
+            await self.app(scope, whole, send)
 
     def _check(self, scope: Scope) -> None:
         """Everything that the head says."""
@@ -80,28 +74,30 @@ class Guard:
         if self._token is not None and scope["path"] not in self._free and not hmac.compare_digest(given, self._token):
             raise Refusal(401, "unauthorized", "send the header Authorization: Bearer TOKEN with this server's token")
 
-    async def _whole(self, scope: Scope, receive: Receive) -> Receive:
-        """Read the body; the application then receives it at once."""
+    async def _whole(self, scope: Scope, receive: Receive) -> Receive | None:
+        """Read the body; the application then receives it at once. None if the client left before it was complete."""
         if (refusal := self._full()) is not None:  # before the body is read: a cheap answer
             raise refusal
         declared = Headers(scope=scope).get("content-length", "")
-        body, limit, more = bytearray(), self._config.max_body_bytes, True
+        limit, more = self._config.max_body_bytes, True
+        too_large = f"the body is larger than {limit:,} bytes: send fewer nodes at a time"
         if declared.isdecimal() and int(declared) > limit:
-            raise body_too_large(limit)
+            raise Refusal(413, "body_too_large", too_large)
+        body = bytearray()
         try:
             async with asyncio.timeout(self._config.receive_seconds):
                 while more:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise Disconnected
+                        return None
                     part = message.get("body", b"")
                     body += part
                     self.held += len(part)
                     more = message.get("more_body", False)
                     if len(body) > limit:
-                        raise body_too_large(limit)
+                        raise Refusal(413, "body_too_large", too_large)
                     if more and self.held > self._config.max_open_bytes:
-                        raise busy(1)
+                        raise busy()
         except TimeoutError:
             raise Refusal(
                 408, "body_too_slow", f"send a body within {self._config.receive_seconds:g} seconds"

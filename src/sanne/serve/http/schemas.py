@@ -148,14 +148,20 @@ class Refresh(Strict):
     limit: Annotated[StrictInt, Field(ge=1)] = 1000
 
 
-class Share(BaseModel):
+class Named(BaseModel):
     id: str | int
+
+
+class Share(Named):
     share: float
 
 
-class Similar(BaseModel):
-    id: str | int
+class Similar(Named):
     similarity: float = Field(description="Cosine of the two vectors.")
+
+
+class Neighbour(Named):
+    weight: float
 
 
 class Likely(BaseModel):
@@ -172,24 +178,25 @@ Uncertainty = Annotated[
     float | None,
     Field(description="How undecided the vector is, from 0 to below 1; null if the model cannot tell."),
 ]
-Note = Annotated[str | None, Field(description="What to know about the vector, such as that the node has no links.")]
 
 
-class Predicted(Prediction):
-    id: str | int
+class AboutNode(Named):
     uncertainty: Uncertainty
-    note: Note = None
+    note: str | None = Field(
+        default=None, description="What to know about the vector, such as that the node has no links."
+    )
+
+
+class Predicted(Prediction, AboutNode):
+    """The labels of an existing node."""
 
 
 class Predictions(BaseModel):
     nodes: list[Predicted]
 
 
-class Embedded(BaseModel):
-    id: str | int
+class Embedded(AboutNode):
     vector: list[float] | None = Field(default=None, description="Left out if the request has vectors: false.")
-    uncertainty: Uncertainty
-    note: Note = None
     explanation: list[Share] | None = Field(
         default=None, description="The nodes that contributed to the vector, if asked for."
     )
@@ -201,16 +208,8 @@ class EmbeddedNodes(BaseModel):
     nodes: list[Embedded]
 
 
-class Neighbour(BaseModel):
-    id: str | int
-    weight: float
-
-
-class KnownNode(BaseModel):
-    id: str | int
+class KnownNode(AboutNode):
     vector: list[float]
-    uncertainty: Uncertainty
-    note: Note = None
     neighbours: list[Neighbour] = Field(description="The first ones.")
     degree: int = Field(description="Number of neighbours.")
     label: str | int | None
@@ -224,8 +223,7 @@ class SimilarNodes(BaseModel):
     similar: list[Similar]
 
 
-class Deleted(BaseModel):
-    id: str | int
+class Deleted(Named):
     deleted: bool
 
 

@@ -35,24 +35,18 @@ class Work:
         self.statistics = engine.statistics()
         self.embed = Kind("embed", partial(self._vectors, engine.embed))
         self.add = Kind("add", partial(self._vectors, engine.add))
-        self.replace = self._change("replace", engine.replace, node_json)
+        self.replace = self._change("replace", engine.replace, lambda answer: to_json(_embedded(answer)))
         self.delete = self._change("delete", engine.delete, lambda id: to_json({"id": id, "deleted": True}))
         self.edges = self._change("edges", engine.add_edges, lambda count: to_json({"edges": count}))
-        self.refresh = self._change("refresh", lambda limits: [engine.refresh(*limits)], int, together=False)
+        self.refresh = self._change("refresh", lambda limits: [engine.refresh(limit) for limit in limits], int)
 
-    def _change(
-        self,
-        name: str,
-        run: Callable[[Any], Sequence[Any]],
-        to_json: Callable[[Any], Any],
-        together: bool = True,
-    ) -> Kind:
+    def _change(self, name: str, run: Callable[[Any], Sequence[Any]], to_json: Callable[[Any], Any]) -> Kind:
         def change(requests: Sequence[Any]) -> list[Any]:
             results = run(requests)
             self.statistics = self.engine.statistics()
             return [result if isinstance(result, Exception) else to_json(result) for result in results]
 
-        return Kind(name, change, together)
+        return Kind(name, change)
 
     def _vectors(self, call: Callable[..., Any], requests: Sequence[EmbedRequest]) -> list[Any]:
         """Call the engine for several requests, or for each alone if that fails."""
@@ -79,13 +73,9 @@ def _outcome(call: Callable[[], Any]) -> Any:
         return error
 
 
-def nodes_json(
-    answers: list[Answer], *, linked: Sequence[bool] = (), vectors: bool = True, classifier: Classifier | None = None
-) -> bytes:
-    """The answer to /v1/embed and /v1/nodes, with labels if there is a classifier; `linked`: which nodes have links."""
+def nodes_json(answers: list[Answer], *, vectors: bool = True, classifier: Classifier | None = None) -> bytes:
+    """The answer to /v1/embed and /v1/nodes, with labels if there is a classifier."""
     nodes = [_embedded(answer) for answer in answers]
-    for node, has_links in zip(nodes, linked, strict=False):
-        node |= {} if has_links else {"note": NO_LINKS}
     if classifier is not None:
         for node, labels in zip(nodes, classifier.predict(np.stack([node["vector"] for node in nodes])), strict=True):
             node["prediction"] = labels.to_dict()
@@ -98,13 +88,11 @@ def nodes_json(
 def predictions_json(classifier: Classifier, nodes: Sequence[NodeInfo]) -> bytes:
     """The answer to /v1/predict."""
     found = zip(nodes, classifier.predict(np.stack([node.vector for node in nodes])), strict=True)
-    parts = [{"id": node.id, "uncertainty": node.uncertainty, **_note(node), **part.to_dict()} for node, part in found]
+    parts = [
+        {"id": node.id, "uncertainty": node.uncertainty, **_note(node.degree > 0), **part.to_dict()}
+        for node, part in found
+    ]
     return to_json({"nodes": parts})
-
-
-def node_json(answer: Answer) -> bytes:
-    """A single node."""
-    return to_json(_embedded(answer))
 
 
 def similar_json(found: list[tuple[Any, float]], uncertainty: float) -> bytes:
@@ -114,7 +102,7 @@ def similar_json(found: list[tuple[Any, float]], uncertainty: float) -> bytes:
 
 def known_json(info: NodeInfo) -> bytes:
     """What is known about a node."""
-    return to_json(vars(info) | {"neighbours": _pairs(info.neighbours, "weight")} | _note(info))
+    return to_json(vars(info) | {"neighbours": _pairs(info.neighbours, "weight")} | _note(info.degree > 0))
 
 
 def to_json(value: Any) -> bytes:
@@ -123,7 +111,7 @@ def to_json(value: Any) -> bytes:
 
 
 def _embedded(answer: Answer) -> dict[str, Any]:
-    node: dict[str, Any] = {"id": answer.id, "vector": answer.vector, "uncertainty": answer.uncertainty}
+    node = {"id": answer.id, "vector": answer.vector, "uncertainty": answer.uncertainty, **_note(answer.linked)}
     if answer.explanation is not None:
         node["explanation"] = _pairs(answer.explanation, "share")
     if answer.similar is not None:
@@ -131,8 +119,8 @@ def _embedded(answer: Answer) -> dict[str, Any]:
     return node
 
 
-def _note(node: NodeInfo) -> dict[str, str]:
-    return {} if node.degree else {"note": NO_LINKS}
+def _note(linked: bool) -> dict[str, Any]:
+    return {} if linked else {"note": NO_LINKS}
 
 
 def _pairs(pairs: Sequence[tuple[Any, float]], name: str) -> list[dict[str, Any]]:

@@ -17,7 +17,6 @@ from sanne.walks.diffusion import Surroundings, add_rows
 from sanne.walks.sample import read_only
 
 _KEPT_BYTES = 2 * 2**30  # the base nodes' feature vectors are kept in memory up to this size
-_ROWS_AT_ONCE = 4096
 
 NodeId = str | int
 
@@ -53,7 +52,8 @@ class LiveFeatures:
     """
 
     def __init__(self, feature_map: FeatureMap, graph: Graph) -> None:
-        self.reads = reads_of(feature_map, graph)
+        self.reads = _reads(feature_map, graph)
+        self.link_columns = feature_map.link_columns  # which numbers of a vector depend on the node's links
         self._map = feature_map
         self._graph = graph
         on_disk = feature_map.rows_stay_on_disk(graph)
@@ -64,22 +64,15 @@ class LiveFeatures:
         self._slots = Growing(np.full(graph.num_nodes, -1, np.int32))
         self._own = Growing(np.empty((0, feature_map.width), np.float32))
 
-    @property
-    def link_columns(self) -> slice:
-        """Which numbers of a vector depend on the node's links."""
-        return self._map.link_columns
-
     def read(self, nodes: Sequence[NewNode]) -> FloatArray:
         """The vectors of nodes from their text or features, (count, width); NaN where the feature map refuses one.
 
         What depends on links is zero.
         """
         vectors = np.zeros((len(nodes), self._map.width), np.float32)
-        attribute = self.reads.attribute
-        described = [i for i, node in enumerate(nodes) if getattr(node, attribute, None) is not None]
-        for first in range(0, len(described) if attribute != "links" else 0, _ROWS_AT_ONCE):
-            rows = described[first : first + _ROWS_AT_ONCE]
-            vectors[rows] = self._read([nodes[i] for i in rows])
+        described = [i for i, node in enumerate(nodes) if node.text is not None or node.features is not None]
+        if described:
+            vectors[described] = self._read([nodes[i] for i in described])
         return vectors
 
     def _read(self, nodes: Sequence[NewNode]) -> FloatArray:
@@ -159,16 +152,11 @@ class LiveFeatures:
         return np.ascontiguousarray(self._map.transform(self._graph, visited)), where.reshape(nodes.shape)
 
 
-def reads_of(feature_map: FeatureMap, graph: Graph) -> Reads:
-    """What a model reads of a node; an error if the graph has no such thing."""
-    if feature_map.reads == "nothing":
-        return Reads("links")
-    if feature_map.reads == "text":
-        if graph.texts is None:
-            raise InputError("the model reads node text, but this graph has none: name its column with --text")
-        return Reads("text")
-    if graph.features is None:
-        raise InputError("the model reads node features, but this graph has none: pass its node table")
+def _reads(feature_map: FeatureMap, graph: Graph) -> Reads:
+    """What a model reads of a node."""
+    if feature_map.reads in ("nothing", "text"):
+        return Reads("text" if feature_map.reads == "text" else "links")
+    assert graph.features is not None
     counts = feature_map.reads == "counts"
     return Reads("features", int(graph.features.shape[1]), counts, feature_map.base_name == "doc2vec")
 

@@ -1,5 +1,6 @@
 """A graph that changes while it is walked on: a mapped base and an overlay; a change rebuilds nothing."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -31,6 +32,8 @@ class LiveGraph:
         self._config = walks
         self._seed = np.uint64(seed)
         self._both = graph.directed and walks.direction == "both"
+        ways = {"along": slice(0, 1), "against": slice(1, 2)}  # of a link and its reverse, which walks take
+        self._ways = ways.get(walks.direction, slice(2)) if graph.directed else slice(2)
         self._walked = LiveRows(graph.adjacency(walks.direction), for_walks=True)
         self._other: LiveRows | None = None  # directed: arcs along, or against if walks go along
         if graph.directed:
@@ -47,8 +50,7 @@ class LiveGraph:
     @property
     def alive(self) -> npt.NDArray[np.bool_]:
         """Which numbers are nodes."""
-        alive: npt.NDArray[np.bool_] = self._alive.rows
-        return alive
+        return self._alive.rows
 
     @property
     def num_edges(self) -> int:
@@ -79,17 +81,15 @@ class LiveGraph:
 
         Weights of repeated links add up. If both ends of an undirected edge list it, it has the larger weight.
         """
-        result: dict[tuple[int, int], float] = {}
+        given: dict[tuple[int, int], float] = {}
         for source, target, weight in links:
             if source != target:
-                pair = (source, target)
-                result[pair] = result.get(pair, 0.0) + weight if self.weighted else max(result.get(pair, 0.0), weight)
-        if self.directed:
-            return result
+                before = given.get((source, target), 0.0)
+                given[source, target] = before + weight if self.weighted else max(before, weight)
         edges: dict[tuple[int, int], float] = {}
-        for (source, target), weight in result.items():
-            pair = (target, source) if (target, source) in edges else (source, target)
-            edges[pair] = max(edges.get(pair, 0.0), weight)
+        for (source, target), weight in given.items():
+            pair = (target, source) if not self.directed and (target, source) in edges else (source, target)
+            edges[pair] = float(np.float32(max(edges.get(pair, 0.0), weight)))  # in the precision of rows
         return edges
 
     def resize(self, num_slots: int) -> None:
@@ -102,35 +102,23 @@ class LiveGraph:
 
     def put(self, source: int, target: int, weight: float) -> None:
         """Set the weight of an edge or arc, new or not; zero removes it."""
-        if self._other is None:
-            self._walked.put(source, target, weight)
-            self._walked.put(target, source, weight)
-        elif self._both:
-            self._other.put(source, target, weight)
-            reverse = self._other.weight(target, source)
-            both = weight + reverse if self.weighted else max(weight, reverse)
-            self._walked.put(source, target, both)
-            self._walked.put(target, source, both)
-        else:
-            against = self._config.direction == "against"
-            self._other.put(*((source, target) if against else (target, source)), weight)
-            self._walked.put(*((target, source) if against else (source, target)), weight)
+        ways = [(source, target), (target, source)]
+        if self._other is not None:
+            self._other.put(*ways[self._config.direction == "along"], weight)
+            if self._both:
+                reverse = self._other.weight(target, source)
+                weight = weight + reverse if self.weighted else max(weight, reverse)
+        for way in ways[self._ways]:
+            self._walked.put(*way, weight)
 
     @contextmanager
     def visited(self, guests: int, links: Links) -> Iterator[None]:
         """Meanwhile walks see guests, whose numbers follow those of all nodes, and their links."""
-        rows: dict[int, dict[int, float]] = {}
-
-        def put(source: int, target: int, weight: float) -> None:
-            row = rows.setdefault(source, {})
-            there = row.get(target, 0.0)
-            row[target] = there + weight if self._both and self.weighted else max(there, weight)
-
+        rows: dict[int, dict[int, float]] = defaultdict(dict)
         for (source, target), weight in links.items():
-            if not self.directed or self._config.direction != "against":
-                put(source, target, weight)
-            if not self.directed or self._config.direction != "along":
-                put(target, source, weight)
+            for node, end in [(source, target), (target, source)][self._ways]:
+                there = rows[node].get(end, 0.0)
+                rows[node][end] = there + weight if self._both and self.weighted else max(there, weight)
         with self._walked.extended(self.num_slots + guests, rows):
             yield
 

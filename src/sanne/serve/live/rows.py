@@ -34,7 +34,7 @@ class Growing:
         self._array[: self.count] = start
 
     @property
-    def rows(self) -> Any:
+    def rows(self) -> npt.NDArray[Any]:
         return self._array[: self.count]
 
     def extend(self, count: int, value: Any) -> int:

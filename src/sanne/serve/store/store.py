@@ -40,7 +40,7 @@ _NAME = "changes.sqlite"
 _UNFINISHED = "unfinished"
 _APPLICATION_ID = 0x53414E4E  # "SANN": marks the file as ours
 _VERSION = 4  # before, digests were in a file of their own
-_NODES_AT_ONCE = 8192
+_NODES_AT_ONCE = 4096
 _SAMPLED = 65_536  # entries of each array of a graph that its digest reads
 _MAPPED_BYTES = 2**28  # base vectors of more than this stay on disk
 
@@ -283,13 +283,10 @@ def base_vectors(model_folder: str | Path, artifact: Artifact, graph: Graph) -> 
     fitted = artifact.record.get("data", {})
     served = {"nodes": graph.num_nodes, "edges": graph.num_edges, "directed": graph.directed}
     if all(fitted.get(name) == value for name, value in served.items()):
-        try:
+        with contextlib.suppress(InputError, OSError):
             kept = read_vectors(Path(model_folder) / VECTORS)
-        except (InputError, OSError):
-            kept = None
-        if kept is not None and np.array_equal(kept.node_ids, np.asarray(graph.node_ids)):
-            uncertainty = np.full(graph.num_nodes, np.nan, np.float32) if kept.uncertainty is None else kept.uncertainty
-            return kept.vectors, uncertainty
+            if np.array_equal(kept.node_ids, np.asarray(graph.node_ids)):
+                return kept.vectors, kept.uncertainty
     logger.info("this is not the graph that the model was fitted on: embedding its %s nodes", f"{graph.num_nodes:,}")
     found = embed(artifact, graph)
     return found.vectors, found.uncertainty

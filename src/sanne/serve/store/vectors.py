@@ -58,28 +58,19 @@ class LiveVectors:
         row = self._base[node] if node < len(self._base) else self._added.rows[node - len(self._base)]
         return row.copy(), float(self._uncertainty.rows[node])
 
-    def search(
-        self, queries: FloatArray, k: int, alive: npt.NDArray[np.bool_], leave_out: int = -1
-    ) -> list[list[tuple[int, float]]]:
+    def search(self, queries: FloatArray, k: int, alive: npt.NDArray[np.bool_]) -> list[list[tuple[int, float]]]:
         """For each query, (queries, dim), the `k` nearest nodes that are alive, as (number, cosine), best first."""
-        wanted = alive.copy()
-        if leave_out >= 0:
-            wanted[leave_out] = False
-        count = min(k, int(wanted.sum()))
-        found = []
+        count, found = min(k, int(alive.sum())), []
         for part in np.array_split(unit(queries), math.ceil(len(queries) * self.count / _SCORES_AT_ONCE)):
             scores = np.concatenate([part @ self._base.T, part @ self._added.rows.T], axis=1)
             scores /= np.maximum(self._lengths.rows, _TINY)
-            scores[:, ~wanted] = -np.inf
-            found += [_best(row, count) for row in scores]
+            scores[:, ~alive] = -np.inf
+            for row in scores:
+                best = best_rows(row, count)
+                found.append(list(zip(best.tolist(), row[best].tolist(), strict=True)))
         return found
 
 
 def _lengths(vectors: FloatArray) -> FloatArray:
     result: FloatArray = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
     return result
-
-
-def _best(scores: FloatArray, count: int) -> list[tuple[int, float]]:
-    best = best_rows(scores, count)
-    return list(zip(best.tolist(), scores[best].tolist(), strict=True))
