@@ -1,6 +1,7 @@
 """The model of hidden words: planted groups, order of columns, one node or all, and graphs of every shape."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,9 @@ from sanne.vectors.normalise import unit
 from sanne.walks.diffusion import Diffusion
 
 GRAPH = planted_graph(3, 40)
+WIDE = planted_graph(3, 40, width=40)  # numbers of which only the direction counts
 DOCUMENTS = document_graph(3, 40)
+KINDS = {"text": document_graph, "numbers": planted_graph, "wide": partial(planted_graph, width=40)}
 
 
 def fitted(graph: Graph, seed: int = 0, **settings: Any) -> Artifact:
@@ -56,7 +59,7 @@ def without(graph: Graph, **changes: Any) -> Graph:
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("graph", [DOCUMENTS, GRAPH, without(GRAPH)], ids=["text", "numbers", "nothing"])
+@pytest.mark.parametrize("graph", [DOCUMENTS, GRAPH, WIDE, without(GRAPH)], ids=["text", "numbers", "wide", "nothing"])
 def test_planted_groups_are_found(graph: Graph, seed: int) -> None:
     vectors = present(fitted(graph, seed), graph)
     train = np.arange(graph.num_nodes) % 4 == 0
@@ -80,6 +83,25 @@ def test_words_that_tell_nothing_are_not_smoothed() -> None:
     chosen = fitted(graph, half_dim=16).record["chosen"]
     assert max(chosen["hidden_r2"]) < 0.05
     assert chosen["weights"]["smoothed"] < 0.5
+
+
+def test_columns_are_smoothed_by_how_alike_linked_nodes_are() -> None:
+    """Same columns, and links within the groups or at random."""
+    stream = np.random.default_rng(1)
+    random = Graph.from_edges(
+        *stream.integers(0, WIDE.num_nodes, (2, 400)), node_ids=WIDE.node_ids, features=WIDE.features
+    )
+    alike, unlike = (fitted(graph).record["chosen"] for graph in (WIDE, random))
+    assert alike["likeness"] > 0.2 > 0.05 > unlike["likeness"]
+    assert alike["weights"]["smoothed"] > 0.9
+    assert unlike["weights"]["smoothed"] == 0 < alike["weights"]["own"] < unlike["weights"]["own"]
+
+
+def test_only_the_direction_of_many_numbers_counts() -> None:
+    artifact = fitted(WIDE)
+    centre = np.asarray(WIDE.features).mean(axis=0)
+    stretched = replace(WIDE, features=centre + 3 * (np.asarray(WIDE.features) - centre))
+    np.testing.assert_allclose(embed(artifact, stretched).vectors, present(artifact, WIDE), atol=1e-4)
 
 
 def test_links_stand_beside_attributes_that_tell_nothing() -> None:
@@ -180,6 +202,9 @@ def one_way(graph: Graph) -> Graph:
         (one_way(GRAPH), {"direction": "along"}),
         (one_way(GRAPH), {"direction": "against"}),
         (one_way(GRAPH), {"direction": "both"}),
+        (WIDE, {}),
+        (WIDE, {"link_dim": 0}),
+        (WIDE, {"restarts": (1.0,), "link_restarts": (1.0,)}),
         (GRAPH, {"link_dim": 0}),
         (GRAPH, {"hidden_splits": 0}),
         (GRAPH, {"hidden_splits": 0, "link_dim": 0}),
@@ -356,11 +381,11 @@ def test_nodes_with_the_same_words_and_links_have_the_same_vector() -> None:
 
 
 @pytest.mark.parametrize("kept", [0, 2**30])
-@pytest.mark.parametrize("kind", ["text", "numbers"])
+@pytest.mark.parametrize("kind", list(KINDS))
 def test_a_large_graph_is_learnt_from_a_part_of_its_nodes(
     kind: str, kept: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    graph = document_graph(3, 120) if kind == "text" else planted_graph(3, 120)
+    graph = KINDS[kind](3, 120)
     whole = fitted(graph)
     monkeypatch.setattr(learning, "FITTED", 150)
     monkeypatch.setattr(learning, "KEPT_BYTES", kept)  # whether tokens are kept, in half precision, or computed again
@@ -373,11 +398,11 @@ def test_a_large_graph_is_learnt_from_a_part_of_its_nodes(
     assert np.min(np.sum(unit(present(part, graph)) * unit(again), axis=1)) > 0.9999
 
 
-@pytest.mark.parametrize("kind", ["text", "numbers"])
+@pytest.mark.parametrize("kind", list(KINDS))
 def test_a_fit_within_little_memory_gives_the_same_vectors(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    graph = document_graph(3, 120) if kind == "text" else planted_graph(3, 120)
+    graph = KINDS[kind](3, 120)
     monkeypatch.setattr(learning, "FITTED", 150)
     free = fitted(graph)
     with memory_limit(50_000, tmp_path):  # so that all that is large goes to files, and their pages are given back

@@ -209,6 +209,24 @@ def _turned(name: str, width: int = 64) -> SuiteGraph:
     return replace(graph, name=f"{name}-svd", counts=weighted @ components(weighted, width, stream) @ turn)
 
 
+def _mean_words(name: str, width: int = 200) -> SuiteGraph:
+    """A node is the mean of its words' vectors, which come from the words that they stand beside."""
+    graph = load(name)
+    counts = graph.counts.astype(np.float64)
+    beside = (counts.T @ counts).tocsr()
+    beside.setdiag(0)
+    beside.eliminate_zeros()
+    pairs, total = beside.tocoo(), beside.sum()
+    often = np.maximum(np.asarray(beside.sum(axis=1)).ravel(), 1e-9)
+    flat = often**0.75 * total / np.sum(often**0.75)  # rare words are not all that counts
+    surprise = np.log(pairs.data * total / (often[pairs.row] * flat[pairs.col]))
+    positive = surprise > 0
+    matrix = sp.csr_matrix((surprise[positive], (pairs.row[positive], pairs.col[positive])), pairs.shape)
+    vectors = matrix @ components(matrix.astype(np.float32), width, np.random.default_rng(0), passes=3)
+    means = counts @ vectors / np.maximum(np.asarray(counts.sum(axis=1)), 1)
+    return replace(graph, name=f"{name}-means", counts=means.astype(np.float32), texts=None)
+
+
 LOADERS: dict[str, Callable[[], SuiteGraph]] = {
     "texas": lambda: _masked("texas", "texas"),
     "chameleon": lambda: _masked("chameleon", "chameleon-filtered"),
@@ -222,6 +240,13 @@ LOADERS: dict[str, Callable[[], SuiteGraph]] = {
     "cora-doc2vec": lambda: _with_doc2vec("cora"),
     "citeseer-doc2vec": lambda: _with_doc2vec("citeseer"),
     "photo-svd": lambda: _turned("photo"),
+    "texas-means": lambda: _mean_words("texas"),
+    "chameleon-means": lambda: _mean_words("chameleon"),
+    "cora-means": lambda: _mean_words("cora"),
+    "citeseer-means": lambda: _mean_words("citeseer"),
+    "blogcatalog-means": lambda: _mean_words("blogcatalog"),
+    "photo-means": lambda: _mean_words("photo"),
+    "actor-means": lambda: _mean_words("actor"),
     "debian": _debian,
     "wordnet": _wordnet,
 }
