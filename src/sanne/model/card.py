@@ -69,7 +69,10 @@ def _chosen(artifact: Artifact) -> str:
         columns = zip(names, curve, bars, shares, strict=True)
         rows = "\n".join(f"| {name} | {r2:.3f} | {bar} | {share} |" for name, r2, bar, share in columns)
         text = _HIDDEN.format(rows=rows, strengths=_cell(chosen["strengths"]))
-    return f"## Chosen without labels\n{text}\n\nWeights of the blocks of a vector:{_table(chosen['weights'])}"
+    alike = f"Nodes and the mean of their neighbours are alike by {chosen['likeness']:.2f} (mean cosine, both centred)."
+    return (
+        f"## Chosen without labels\n{text}\n\n{alike}\n\nWeights of the blocks of a vector:{_table(chosen['weights'])}"
+    )
 
 
 def _labels(artifact: Artifact) -> str:
