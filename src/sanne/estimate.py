@@ -42,6 +42,10 @@ class Estimate:
     def seconds(self) -> float:
         return sum(self.stages.values())
 
+    def of_command(self, starting: float) -> "Estimate":
+        """For a command, which first takes so many seconds to start Python and libraries, and to read the graph."""
+        return Estimate({"starting": starting, **self.stages}, self.peak_bytes)
+
     def to_dict(self) -> dict[str, Any]:
         stages = {f"{name}_seconds": round(value, 2) for name, value in self.stages.items()}
         return {"estimated_seconds": round(self.seconds, 2), **stages, "estimated_peak_bytes": self.peak_bytes}

@@ -69,7 +69,9 @@ def fit(
     if out is None or estimate:
         from sanne.estimate import estimate_fit
 
-        options.show(estimate_fit(_load(origin), config, seed).to_dict(), as_json)
+        graph = _load(origin)
+        starting = time.process_time()
+        options.show(estimate_fit(graph, config, seed).of_command(starting).to_dict(), as_json)
         return
     with claimed(out), options.limited(memory, out):
         graph = _load(origin)

@@ -95,7 +95,8 @@ def embed(
     wanted = None if nodes is None else read_node_list(nodes, id)
     count = now.num_nodes if wanted is None else len(wanted)
     if out is None or estimate:
-        options.show(estimate_embedding(artifact, now, count).to_dict(), as_json)
+        starting = time.process_time()
+        options.show(estimate_embedding(artifact, now, count).of_command(starting).to_dict(), as_json)
         return
     started = time.perf_counter()
     uncertainties: list[Any] = []
