@@ -24,10 +24,12 @@ FITTED = 100_000  # nodes that regressions and axes are fitted on, at most
 _COARSE = 16  # leading columns of a hidden half, by which tokens and restarts are judged
 _FAR = 0.1  # smoothed words mix restarts up to this one,
 _SHARP = 16.0  # by the R2 that each adds to that of a node's own words, to this power
-# They count by how alike a node and its neighbours are (mean cosine), from the first figure on, from the second fully;
-# or by what they add to the R2 of own words, in shares of that, where it is much. Little is not enough: linked nodes of
-# different kinds may have a few words in common.
-_ALIKE, _ADDED = (0.05, 0.15), (0.06, 0.2)
+# They count by how alike a node and its neighbours are (mean cosine), from the first figure on, from the second fully.
+# Those of words also by what they add to the R2 of own words, in shares of that: not if they take from it; fully if it
+# is much, however unlike nodes are. Linked nodes of different kinds may have some words in common, and numbers tell
+# much of each other anyway.
+_ALIKE_WORDS, _ALIKE_NUMBERS = (0.05, 0.1), (0.05, 0.15)
+_ADDS, _ADDS_MUCH = (-0.04, 0.06), (0.06, 0.2)
 _FAINT = 0.05  # and less where the best R2 is below this
 _OWN_INSTEAD = 0.5  # where smoothing does not help, own words count so much of what smoothed ones do not
 _TRUST_IN_NUMBERS = 0.5  # of predictions: columns of numbers tell much of each other, and little that is new
@@ -234,17 +236,18 @@ def choose_smoothing(
     much of each other anyway, the nearest of these. Without a hidden half nothing tells: all alike.
     """
     far = restarts <= max(_FAR, float(restarts.min()))
-    helps = _ramp(alike, *_ALIKE)
+    helps = _ramp(alike, *(_ALIKE_NUMBERS if numbers else _ALIKE_WORDS))
     if not guesses:
         return (far / far.sum()).astype(np.float32), helps, 1.0
     curve = np.maximum(np.mean([guess.scores for guess in guesses], axis=0)[: len(restarts)], 1e-6)
     gains = np.mean([guess.gains for guess in guesses], axis=0)[: len(restarts)]
     positive = np.maximum(gains, 1e-6)
-    shares = np.where(far, (positive / positive[far].max()) ** _SHARP, 0)
     if numbers:
         shares = (restarts == restarts[far].max()).astype(float)
-    added = gains[far].max() / curve[restarts == 1.0].max()
-    helps = max(helps, _ramp(added, *_ADDED))
+    else:
+        shares = np.where(far, (positive / positive[far].max()) ** _SHARP, 0)
+        added = gains[far].max() / curve[restarts == 1.0].max()
+        helps = max(helps * _ramp(added, *_ADDS), _ramp(added, *_ADDS_MUCH))
     return (shares / shares.sum()).astype(np.float32), helps, min(1.0, float(curve.max()) / _FAINT)
 
 
