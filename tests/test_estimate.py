@@ -85,7 +85,9 @@ def test_the_commands_estimate_and_write_nothing(
     settings = [word for name, value in TINY.items() for word in ("--set", f"{name}={_text(value)}")]
     code, printed = run(monkeypatch, capsys, "fit", tmp_path / "graph", "--estimate", "--json", *settings)
     assert code == 0
-    assert {"estimated_seconds", "estimated_peak_bytes", "starting_seconds", "learning_seconds"} <= set(json.loads(printed.out))
+    assert {"estimated_seconds", "estimated_peak_bytes", "starting_seconds", "learning_seconds"} <= set(
+        json.loads(printed.out)
+    )
     model = tmp_path / "model"
     assert run(monkeypatch, capsys, "fit", tmp_path / "graph", "--out", model, *settings)[0] == 0
     before = sorted(tmp_path.iterdir())

@@ -74,6 +74,8 @@ def plot_map(
     spoken = None if texts is None else [texts[row] for row in order.tolist()]
     points = _points(reduced, chosen, seed)
     colourings, named = Nodes(reduced, picked, spoken, ids, seed).contents(points)
+    if color is not None and color not in [colouring.title for colouring in colourings]:
+        raise InputError(f"no node has a value in the column {color!r}: colour by another, or leave --color out")
     colourings.sort(key=lambda colouring: colouring.title != color)
     if links is not None:
         matrix = links.tocsr()[order][:, order]
