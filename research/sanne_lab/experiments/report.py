@@ -23,6 +23,7 @@ from sanne_lab.experiments import (
 )
 from sanne_lab.experiments.gone import GONE_RECIPES, shown
 from sanne_lab.experiments.table_formats import markdown
+from sanne_lab.suite import page as suite
 
 NOTHING = "No results yet.\n"
 
@@ -44,6 +45,11 @@ def write_report(page: Path, out: Path, recipe: str = DEFAULT_RECIPE) -> list[st
         "blogcatalog": lambda: _table(blogcatalog, blogcatalog.load(out)),
         "neighbours": lambda: _table(neighbours, neighbours.load(out)),
         "spread": lambda: _spread(out, recipe, page.parent),
+        "suite-final": lambda: suite.accuracies(out, "present", final=True),
+        "suite-final-newcomers": lambda: suite.accuracies(out, "newcomers", final=True),
+        "suite-present": lambda: suite.accuracies(out, "present", final=False),
+        "suite-newcomers": lambda: suite.accuracies(out, "newcomers", final=False),
+        "suite-nearest": lambda: suite.nearest(out),
     }
     filled = []
     for name, content in sections.items():

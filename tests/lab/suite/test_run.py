@@ -12,7 +12,7 @@ from suite_graphs import numeric, planted
 from sanne.cli import main
 from sanne.errors import InputError
 from sanne_lab.experiments.records import append_record, read_records
-from sanne_lab.suite import graphs, run, score, splits, systems, table
+from sanne_lab.suite import graphs, page, run, score, splits, systems, table
 from sanne_lab.suite.graphs import SuiteGraph
 
 
@@ -133,3 +133,12 @@ def test_the_final_run_chooses_on_validation_and_scores_the_rest() -> None:
     wrong[split.test] = wrong[split.test][:, [1, 2, 0]]
     assert score.accuracy(perfect, graph.labels, split)[0] == 100
     assert score.accuracy(wrong, graph.labels, split)[0] == 0
+
+
+def test_a_page_shows_a_graph_a_row_and_how_far_the_product_is_from_the_best_of_four(tmp_path: Path) -> None:
+    for system, value in zip((*systems.FOUR, "sanne"), (60.0, 70.04, 69.0, 70.0, 68.5), strict=True):
+        put(tmp_path, system, 0, value)
+    shown = page.accuracies(tmp_path, "present", final=False)
+    assert "the 1 rows with words −1.5 on average, at worst −1.5." in shown
+    assert "| Planted | 60.0 | **70.0** | 69.0 | **70.0** | 68.5 |" in shown
+    assert page.accuracies(tmp_path, "present", final=False).count("|---") == 6
