@@ -3,8 +3,10 @@
 import asyncio
 import gc
 import ipaddress
+import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
@@ -37,7 +39,6 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._api.writer.refuse_new()
         await super().shutdown(sockets)
-        self._captured_signals.clear()  # uvicorn would raise them again, and end the process before it has cleaned up
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -90,8 +91,19 @@ def run_app(app: FastAPI, listener: socket.socket, config: ServeLimits, on_start
         timeout_graceful_shutdown=config.shutdown_seconds,  # type: ignore[arg-type]
     )
     server = _Server(settings, app.state.api, on_start)
-    with one_blas_thread():  # for products as small as those of requests, more would only wait
+    with _ignored_signals(), one_blas_thread():  # for products as small as those of requests, more would only wait
         server.run([listener])
+
+
+@contextmanager
+def _ignored_signals() -> Iterator[None]:
+    """Ignore the signal that uvicorn raises again when it is done."""
+    before = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class LimitedProtocol(HttpToolsProtocol):
