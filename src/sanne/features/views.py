@@ -142,7 +142,9 @@ class Views(FeatureMap):
         words = self.base.reduced(columns)
         if len(self.widths) == 1:
             rows = np.ascontiguousarray(words, np.float32)
-            return _unit_in_place(rows) if self.directional else rows
+            if not self.directional:
+                return rows
+            return _unit_in_place(rows if rows.flags.writeable else rows.copy())  # others may hold what is read-only
         rows = np.empty((columns.shape[0], self.width), np.float32)
         ends = np.cumsum([0, *self.widths])
         rows[:, : ends[1]] = words
