@@ -215,7 +215,7 @@ def spread(
 def suite(
     graph: Annotated[str | None, typer.Option(help="Graphs of the suite, by commas. Default: all of them.")] = None,
     system: Annotated[
-        str | None, typer.Option(help="Systems or closed, rivals, ours, parts, by commas. Default: closed,sanne.")
+        str | None, typer.Option(help="Systems or closed, rivals, ours, sizes, parts, by commas. Default: closed,sanne.")
     ] = None,
     place: Annotated[str, typer.Option(help="present, newcomers, by commas.")] = "present",
     measure: Annotated[str, typer.Option(help="accuracy, retrieval, links, communities, by commas.")] = "accuracy",
@@ -239,7 +239,8 @@ def suite(
         scored = place.split(","), measure.split(",")
         tell = partial(notes.print, markup=False)
         run.fill(names, chosen, *scored, out, final=final, again=again, tell=tell)
-    parts = [changed] if setting else [name for name in systems.GROUPS["parts"] if name in names]
+    variants = [*systems.GROUPS["sizes"], *systems.GROUPS["parts"]]
+    parts = [changed] if setting else [name for name in variants if name in names]
     if as_json:
         print_json({"rows": table.as_dicts(out, final)})
     elif parts:

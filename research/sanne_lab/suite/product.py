@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sanne.config import DEFAULT_RECIPE
 from sanne.estimator import SANNE
 from sanne.graph.graph import Graph
+from sanne_lab.suite.baselines import LeftOut
 from sanne_lab.suite.parts import Floats, Ints
 from sanne_lab.suite.view import View
 
@@ -32,7 +33,10 @@ def mean_of_neighbours(view: View) -> Floats:
 def _fitted(view: View, recipe: str, settings: dict[str, Any] | None) -> tuple[SANNE, Floats, Ints]:
     """The model, an array with the present nodes' vectors, and the numbers of the newcomers."""
     present, new = np.flatnonzero(view.present), np.flatnonzero(~view.present)
-    model = SANNE(recipe, settings=settings, random_state=0, progress=False).fit(graph_of(view, view.known, present))
+    graph = graph_of(view, view.known, present)
+    if graph.num_nodes <= int((settings or {}).get("dim", 0)):
+        raise LeftOut("more columns than nodes")
+    model = SANNE(recipe, settings=settings, random_state=0, progress=False).fit(graph)
     vectors = np.empty((len(view.present), model.embedding_.shape[1]), np.float32)
     vectors[present] = model.embedding_
     return model, vectors, new

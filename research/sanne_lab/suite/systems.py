@@ -13,12 +13,14 @@ from sanne_lab.suite import baselines, product, rivals
 from sanne_lab.suite.view import View
 
 PRODUCT = {"sanne": "best", "sanne-fast": "fast"}  # and their recipes
+SIZES = (16, 32, 64, 128, 256)
 FOUR = ("own", "smoothed", "hops", "hops-smoothed")  # what the default is held against in every row
 NEIGHBOURS = "sanne-neighbours"  # newcomers as the mean of their neighbours' vectors
 GROUPS = {
     "closed": tuple(baselines.SYSTEMS),
     "rivals": tuple(rivals.RIVALS),
     "ours": (*PRODUCT, NEIGHBOURS),
+    "sizes": tuple(f"sanne dim={size}" for size in SIZES),
     "parts": tuple(f"sanne {name}=0" for name in setting_names() if name.endswith("_weight") or name == "link_dim"),
 }
 
