@@ -101,8 +101,8 @@ class ObjectiveConfig(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         require(1.0 in self.restarts, "restarts must include 1, the node itself")
-        require(len(set(self.restarts)) == len(self.restarts) <= 32, "restarts must be 32 different ones at most")
-        require(set(self.link_restarts) <= set(self.restarts), "link_restarts must be some of restarts")
+        require(len(set(self.restarts)) == len(self.restarts) <= 32, "restarts must be at most 32 different values")
+        require(set(self.link_restarts) <= set(self.restarts), "link_restarts must be a subset of restarts")
 
 
 @dataclass(frozen=True)

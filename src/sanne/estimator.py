@@ -144,7 +144,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         model = self._fitted().model
         rows = self.embedding_ if vectors is None else np.asarray(vectors, np.float32)
         if rows.ndim != 2 or rows.shape[1] != model.vector_dim:
-            raise InputError(f"vectors of this model are (n, {model.vector_dim}), not {rows.shape}")
+            raise InputError(f"vectors of this model have shape (n, {model.vector_dim}), not {rows.shape}")
         found = model.uncertainty(rows)
         if np.isnan(found).any():
             raise InputError("this model's objective has no uncertainty: fit another recipe")
@@ -153,7 +153,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     def know(self, found: Embedding) -> None:
         """Let `similar` find nodes by vectors that this model made before, as `read_vectors` gives them."""
         if found.dim != (dim := self._fitted().model.vector_dim):
-            raise InputError(f"vectors of {found.dim} numbers, but this model's have {dim}: embed the nodes with it")
+            raise InputError(f"vectors of {found.dim} dimensions, but this model's have {dim}: embed the nodes with it")
         self._keep_new_nodes(found)
 
     def similar(self, node: Any, k: int = 10) -> list[tuple[Any, float]]:
@@ -204,9 +204,9 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         try:
             found = read_vectors(path)
             if found.dim != dim:
-                raise InputError(f"{path}: vectors of size {found.dim}, where the model gives {dim}")
+                raise InputError(f"{path}: vectors of {found.dim} dimensions, but the model's have {dim}")
             if not np.isfinite(found.vectors).all():
-                raise InputError(f"{path}: there are vectors that are not finite")
+                raise InputError(f"{path}: some vectors are not finite")
         except (InputError, OSError) as error:
             raise ModelFolderError(f"{error}: fit again") from None
         recipe = str(artifact.record.get("recipe", DEFAULT_RECIPE))

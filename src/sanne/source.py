@@ -130,7 +130,7 @@ def read_node_list(path: Path, id: str | None = None) -> list[Any]:
     refuse_control_character(listed, lambda row: f"{path}, {unit} {row + 1}")
     ids = [node_id for node_id in listed.to_pylist() if node_id != ""]
     if not ids:
-        raise InputError(f"{path}: no node ids in it; write one a {unit}, or leave --nodes out for all nodes")
+        raise InputError(f"{path}: no node ids in it; write one per {unit}, or leave --nodes out for all nodes")
     return ids
 
 

@@ -22,7 +22,7 @@ _TRIES = 20  # to read a folder that others replace
 _NO_ROOM = {  # why nothing more can be written, and what to do
     errno.ENOSPC: ("the disk is full", "make room"),
     errno.EDQUOT: ("the disk quota is used up", "make room"),
-    errno.EFBIG: ("the file is larger than is allowed here", "raise the limit (see ulimit -f)"),
+    errno.EFBIG: ("the file is larger than allowed here", "raise the limit (see ulimit -f)"),
 }
 
 
@@ -33,7 +33,7 @@ def check_target(path: str | Path, *, folder: bool = False) -> Path:
     if not target.name:
         raise InputError(f"{path} cannot be written: name a {'folder' if folder else 'file'} inside it")
     if not parent.exists():
-        raise InputError(f"cannot write {path}: there is no folder {parent}; make it first (mkdir -p {parent})")
+        raise InputError(f"cannot write {path}: there is no folder {parent}; create it first (mkdir -p {parent})")
     if not parent.is_dir():
         raise InputError(f"cannot write {path}: {parent} is a file, not a folder; choose another place")
     if not os.access(parent, os.W_OK | os.X_OK):
@@ -135,7 +135,7 @@ def read_unreplaced(path: str | Path, read: Callable[[], Content]) -> Content:
         else:
             if _identity(path) == before:
                 return content
-    raise InUseError(f"{path}: it was replaced {_TRIES} times while it was read: stop what writes there, and try again")
+    raise InUseError(f"{path}: it was replaced {_TRIES} times while being read: stop what writes there, and try again")
 
 
 def _identity(path: str | Path) -> tuple[int, ...] | None:
@@ -159,7 +159,7 @@ def _explained(target: Path, *, folder: bool = False) -> Iterator[None]:
         reason, remedy = found
         raise WriteError(
             f"cannot write {target}: {reason}; {remedy}, or choose another place. "
-            "What was there before is untouched, and nothing is left of the new"
+            "What was there before is untouched; nothing new is left behind"
         ) from error
 
 
@@ -169,7 +169,7 @@ def _lack_of_room(error: Exception) -> tuple[str, str] | None:
         if getattr(error, "errno", None) == number or os.strerror(number) in str(error):
             return found
     if isinstance(error, OSError) and _NUMPY_SHORT_WRITE.fullmatch(str(error)):
-        return "not all of it could be written: the disk is full or a limit is reached", "make room"
+        return "it could not be written completely: the disk is full or a limit is reached", "make room"
     return None
 
 
@@ -258,7 +258,7 @@ def claimed(path: str | Path) -> Iterator[None]:
             holder = os.read(lock, 32).decode(errors="replace").strip()
             raise InUseError(
                 f"{path}: another process{f' ({holder})' if holder else ''} is writing there: "
-                "wait until it ends, or choose another place"
+                "wait until it has finished, or choose another place"
             )
         with contextlib.suppress(OSError):  # a full disk: the lock holds without the number
             os.ftruncate(lock, 0)

@@ -20,7 +20,7 @@ def map_npy(path: str | Path) -> npt.NDArray[Any]:
     """
     with Path(path).open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
-            raise ValueError("it is no .npy file")
+            raise ValueError("it is not a .npy file")
     try:
         array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (

@@ -113,12 +113,12 @@ class Graph:
         try:
             ids = pa.array(self.node_ids)
         except UnicodeEncodeError as error:
-            raise InputError(f"node id {error.object!r} is no valid text: it cannot be saved; rename it") from None
+            raise InputError(f"node id {error.object!r} is not valid text: it cannot be saved; rename it") from None
         refuse_control_character(ids, lambda row: f"node {row + 1} of {n}")
         if (distinct := pc.count_distinct(ids).as_py()) != n:
             counts = pc.value_counts(ids)
             twice = counts.filter(pc.greater(counts.field("counts"), 1))[0]["values"].as_py()
-            raise InputError(f"node ids must be unique, but {twice!r} stands more than once ({n - distinct} repeats)")
+            raise InputError(f"node ids must be unique, but {twice!r} occurs more than once ({n - distinct} repeats)")
 
     @classmethod
     def from_edges(
@@ -230,7 +230,7 @@ class Graph:
             else:
                 wanted = pa.array([str(item) for item in asked], self._id_column.type)
         except UnicodeEncodeError as error:
-            raise UnknownNodeError(f"node id {error.object!r} is no valid text: no graph has it") from None
+            raise UnknownNodeError(f"node id {error.object!r} is not valid text: no graph has it") from None
         found = self._find(wanted)
         if len(absent := np.flatnonzero(found < 0)):
             missing = [asked[i] for i in absent]

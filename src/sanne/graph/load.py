@@ -102,7 +102,7 @@ def load_graph(
     if node_table is not None:
         return _read(_TABLES, source, options)
     raise InputError(
-        f"cannot read a graph from a {type(source).__name__}; accepted are a dataset name ({', '.join(known)}), the "
+        f"cannot read a graph from a {type(source).__name__}; give a dataset name ({', '.join(known)}), the "
         "path of an edge file or folder, a pandas DataFrame or pyarrow Table, a list of pairs, an (m, 2) array, a "
         "scipy sparse matrix, a networkx graph and a PyG Data or HeteroData object"
     )

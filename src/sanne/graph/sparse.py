@@ -31,17 +31,17 @@ def checked_sparse(data: npt.NDArray[Any], indices: npt.NDArray[Any], indptr: np
     A few stored values under a claim of billions of columns are refused: fitting needs memory for every column.
     """
     if isinstance(columns, bool) or not isinstance(columns, int | np.integer) or columns < 0:
-        raise InputError(f"{columns!r} is no number of columns")
+        raise InputError(f"{columns!r} is not a number of columns")
     if columns > max(_ALWAYS_ALLOWED, _A_VALUE * len(data)):
         raise InputError(f"{columns} columns for {len(data)} stored values: no real matrix is so empty")
     if data.dtype.kind not in "iufb" or indices.dtype.kind not in "iu" or indptr.dtype.kind not in "iu":
-        raise InputError(f"a sparse matrix of {data.dtype} with {indices.dtype} and {indptr.dtype} as places")
+        raise InputError(f"a sparse matrix of {data.dtype} with {indices.dtype} and {indptr.dtype} as indices")
     if any(part.ndim != 1 for part in (data, indices, indptr)) or len(indptr) == 0 or len(data) != len(indices):
-        raise InputError("the parts of a sparse matrix do not fit together")
+        raise InputError("the arrays of a sparse matrix do not match")
     if indptr[0] != 0 or indptr[-1] != len(data) or np.any(indptr[1:] < indptr[:-1]):
-        raise InputError("the rows of a sparse matrix do not fit its values")
+        raise InputError("the row pointers of a sparse matrix do not match its values")
     if len(indices) and (indices.min() < 0 or indices.max() >= columns):
-        raise InputError(f"a place in a sparse matrix is outside its {columns} columns")
+        raise InputError(f"an index in a sparse matrix is outside its {columns} columns")
     place = np.int32 if max(columns, len(data)) < 2**31 else np.int64  # one type for both, as compiled code expects
     matrix = sp.csr_matrix((len(indptr) - 1, int(columns)), dtype=data.dtype)
     matrix.data = data

@@ -59,7 +59,7 @@ def non_edges(graph: Graph, count: int, stream: np.random.Generator) -> IntArray
     n = graph.num_nodes
     free = n * (n - 1) // (1 if graph.directed else 2) - len(pairs)
     if free < count:
-        raise InputError(f"{count} pairs without an edge are needed, and the graph has {free}: hide less")
+        raise InputError(f"{count} pairs without an edge are needed, but the graph has {free}: hide less")
     edges = pairs[:, 0] * n + pairs[:, 1]
     if n <= SMALL:
         absent = np.setdiff1d(_pair_keys(np.arange(n * n), n, graph.directed), edges)

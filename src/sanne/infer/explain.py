@@ -47,7 +47,7 @@ class MadeOf:
 def made_of(artifact: Artifact, graph: Graph, nodes: Iterable[Any], count: int = 10) -> list[MadeOf]:
     """Explain the vectors of some nodes, seen in fit or not, each by `count` words, links and nodes at most."""
     if count < 1:
-        raise InputError(f"how many words, links and nodes to list must be 1 or more, not {count}")
+        raise InputError(f"the number of words, links and nodes to list must be 1 or more, not {count}")
     reader, asked = GraphReader(artifact, graph, 0), graph.nodes_of(nodes)
     alone = set(graph.without_links(asked).tolist())
     return [_made_of(reader, node, count, has_links=node not in alone) for node in asked.tolist()]

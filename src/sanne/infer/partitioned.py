@@ -36,7 +36,7 @@ def embed_partitioned(
     """
     check_ray_output(out)
     if not Artifact.read(model).model.reads_whole:
-        raise InputError(f"{model}: its recipe reads nodes walk by walk, so the graph cannot be cut into parts")
+        raise InputError(f"{model}: its recipe reads nodes walk by walk, so the graph cannot be partitioned")
     one_file = out.suffix == PARQUET
     with scratch_folder(out) if one_file else replaced_folder(out) as folder:
         with quiet(), ray_session(workers, address) as ray, plain_errors():
@@ -50,7 +50,7 @@ def embed_partitioned(
                     counts += ray.get(done)
             except ray.exceptions.RayActorError as error:
                 raise SanneError(
-                    "a process with a part of the graph ended, perhaps for lack of memory: nothing was written; "
+                    "a worker process died, perhaps for lack of memory: nothing was written; "
                     "embed again with more workers, or with more memory for each"
                 ) from error
             finally:

@@ -168,7 +168,7 @@ def _restore(
         for optimiser, state in zip(optimisers, checkpoint.optimisers, strict=True):
             optimiser.load_state_dict(state)
     except (RuntimeError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}: not a whole checkpoint ({first_line(error)}); delete it and fit again") from None
+        raise InputError(f"{path}: incomplete checkpoint ({first_line(error)}); delete it and fit again") from None
     return checkpoint.progress, checkpoint.best
 
 

@@ -127,11 +127,11 @@ def _checked(
         if part.dim != dim:
             raise InputError(f"vectors of size {part.dim} for a file of size {dim}")
         if (largest := float(np.abs(part.vectors).max())) > most:
-            raise InputError(f"a vector has the number {largest:g}, and float16 holds at most {most:g}: write float32")
+            raise InputError(f"a vector has the number {largest:g}, but float16 holds at most {most:g}: write float32")
         there = {"uncertainty": np.isfinite(part.uncertainty).any(), "explanation": part.explanation is not None}
         for name, given in there.items():
             if rows == 0 and given and name not in form.keeps:
-                logger.info("%s has no place for the %s; a .parquet file does", path, name)
+                logger.info("%s cannot hold the %s; a .parquet file can", path, name)
         rows += len(part)
         yield part
     if rows != count:

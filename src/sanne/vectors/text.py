@@ -90,7 +90,7 @@ def _without_blanks(node_id: Any, names: dict[str, Any]) -> str:
     if name in names:
         raise InputError(
             f"node ids {names[name]!r} and {node_id!r} would both be written as {name!r}, "
-            "since word2vec text has no blanks in ids: write a .parquet file"
+            "since word2vec text has no spaces in ids: write a .parquet file"
         )
     names[name] = node_id
     return name

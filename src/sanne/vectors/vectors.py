@@ -45,7 +45,7 @@ class Embedding:
             if value is not None and len(value) != len(ids):
                 raise InputError(f"{len(ids)} node ids but {len(value)} rows of {name}")
         if uncertainties.ndim != 1:
-            raise InputError(f"uncertainty must be one number a node, not of shape {uncertainties.shape}")
+            raise InputError(f"uncertainty must be one number per node, not of shape {uncertainties.shape}")
         return cls(ids, rows, uncertainties, explanation)
 
     @property

@@ -60,7 +60,7 @@ def build_graph(
     tables = [open_table(Path(path), "table") for path in ([edges] if isinstance(edges, str | Path) else edges)]
     kinds = Kinds.of(asked.kind, asked.kind_weights)
     if asked.kind_weights == "auto" or asked.unknown == "add":
-        raise InputError("a graph folder needs weights of kinds in numbers, and a row for every node or unknown='drop'")
+        raise InputError("a graph folder needs weights of edge types as numbers, and a row per node or unknown='drop'")
     asked.check(node_table)
     columns = [EdgeColumns.of(table, asked, kinds) for table in tables]
     if not tables:
@@ -92,7 +92,7 @@ def parse_size(text: str) -> int:
     """Bytes from text such as 4GB, 512MiB or 1000000."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
     if found is None or found[2].upper() not in _UNITS:
-        raise InputError(f"{text!r} is no amount of memory: write it as 4GB or 512MiB")
+        raise InputError(f"{text!r} is not an amount of memory: write it as 4GB or 512MiB")
     size = int(float(found[1]) * _UNITS[found[2].upper()])
     if size < SMALLEST_MEMORY:
         raise InputError(f"memory must be at least {SMALLEST_MEMORY / 2**30:g} GiB, not {text}")

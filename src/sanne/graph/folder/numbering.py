@@ -75,7 +75,7 @@ class DatabaseIds:
     def __init__(
         self, columns: Iterable[pa.ChunkedArray], memory: int, scratch: Path, kind: pa.DataType, *, in_order: bool
     ) -> None:
-        duckdb = import_extra("duckdb", "scale", "building from text ids or scattered integers")
+        duckdb = import_extra("duckdb", "scale", "building from text ids or sparse integer ids")
         limits = {"memory_limit": f"{memory // 2**20}MiB", "temp_directory": str(scratch / "spill")}
         self._database = duckdb.connect(scratch / "ids.duckdb", config=limits | {"preserve_insertion_order": False})
         self._run("SET enable_progress_bar = false")  # it would be drawn on stdout
@@ -131,4 +131,4 @@ class DatabaseIds:
 
 def _repeated(node_id: Any) -> InputError:
     """The error for an id that stands in two rows of a node table."""
-    return InputError(f"id {node_id!r} stands more than once in the node table; keep one row per node")
+    return InputError(f"id {node_id!r} occurs more than once in the node table; keep one row per node")

@@ -165,7 +165,7 @@ class _Files:
         if dtype is not None and array.dtype != dtype:
             raise _damaged(path, f"it holds {array.dtype}, expected {np.dtype(dtype)}")
         if array.dtype.kind not in "iufb" or array.ndim not in ndims or not array.flags.c_contiguous:
-            raise _damaged(path, f"{array.dtype} of shape {array.shape} is none of what a graph is made of")
+            raise _damaged(path, f"{array.dtype} of shape {array.shape} cannot be part of a graph")
         return array if 2 in ndims else np.asarray(array)  # compiled code takes only plain arrays
 
     def texts(self, stem: str) -> MappedStrings:
@@ -201,7 +201,7 @@ class _Files:
         if not path.is_file():
             raise InputError(f"{self._place}: incomplete graph folder, {name} is missing: build it again")
         if path.parent != self._place:
-            raise _damaged(self._place / HEADER, f"{name!r} is no name of a file in it")
+            raise _damaged(self._place / HEADER, f"{name!r} is not the name of a file in it")
         if path.stat().st_size != facts["bytes"]:
             raise _damaged(path, f"{path.stat().st_size} bytes, where {HEADER} says {facts['bytes']}")
         return path

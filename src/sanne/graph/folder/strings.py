@@ -76,7 +76,7 @@ class MappedStrings:
         return self._column
 
     def _damaged(self) -> InputError:
-        return InputError(f"{self._name}: damaged (its texts and their offsets do not fit): build the folder again")
+        return InputError(f"{self._name}: damaged (its texts and offsets do not match): build the folder again")
 
 
 class StringsWriter:

@@ -63,10 +63,10 @@ def _ends(edges: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Any]:
     if isinstance(edges, list):
         wide = {len(edge) if isinstance(edge, list | tuple) else 0 for edge in edges}
         if wide not in ({2}, {3}):
-            raise InputError("a list of edges has pairs (source, target), or triples with a weight, all alike")
+            raise InputError("a list of edges holds either pairs (source, target) or triples with a weight")
         sources, targets, *rest = (as_array(list(end)) for end in zip(*edges, strict=True))
         if rest and rest[0].dtype.kind not in "iuf":
-            raise InputError(f"the third of a triple is the weight, a number, not {edges[0][2]!r}")
+            raise InputError(f"the third item of a triple is the weight, a number, not {edges[0][2]!r}")
         weights = rest[0].astype(np.float64) if rest else None
     elif isinstance(edges, tuple) and len(edges) == 2:
         sources, targets = as_array(edges[0]), as_array(edges[1])
@@ -93,7 +93,7 @@ def id_column(items: list[Any]) -> pa.Array:
     try:
         return pa.array([str(item) for item in items], pa.string())
     except UnicodeEncodeError as error:
-        raise InputError(f"node id {error.object!r} is no valid text: it cannot be saved; rename it") from None
+        raise InputError(f"node id {error.object!r} is not valid text: it cannot be saved; rename it") from None
 
 
 def _count(num_nodes: int | None, *rows: Any) -> int | None:
@@ -116,9 +116,9 @@ def read_scipy(matrix: Any, *, weight: str | bool | None = None, directed: bool 
     """
     entries = sp.coo_matrix(matrix)
     if entries.shape[0] != entries.shape[1]:
-        raise InputError(f"an adjacency matrix is square, not {entries.shape[0]} x {entries.shape[1]}")
+        raise InputError(f"an adjacency matrix must be square, not {entries.shape[0]} x {entries.shape[1]}")
     if entries.dtype.kind not in "iufb":
-        raise InputError(f"an adjacency matrix holds numbers, not {entries.dtype}")
+        raise InputError(f"an adjacency matrix must hold numbers, not {entries.dtype}")
     stored = entries.data != 0
     rows, columns, values = entries.row[stored], entries.col[stored], entries.data[stored].astype(np.float64)
     use = bool((values != 1).any()) if weight is None else bool(weight)

@@ -120,7 +120,7 @@ class DelimitedFile:
             while block := file.read(BLOCK):
                 marks, size = marks + block.count(b'"'), size + len(block)
                 if size > most:
-                    raise InputError(f"{self.path}: its content is over {_TIMES_LARGER} times larger; unpack it first")
+                    raise InputError(f"{self.path}: content over {_TIMES_LARGER} times its size; unpack it first")
         if marks % 2 == 1:
             with suppress(csv.Error):  # a stray mark, which the parser takes as it is
                 deque(self._records(strict=True), maxlen=0)
@@ -159,7 +159,7 @@ def open_delimited(path: Path) -> DelimitedFile:
             skip = reader.line_num
     except (UnicodeDecodeError, csv.Error) as error:
         check_utf8(path)
-        raise InputError(f"{path}: the first line is no header ({error})") from None
+        raise InputError(f"{path}: the first line is not a header ({error})") from None
     if header is None:
         raise InputError(f"{path}: the file is empty; its first line must name the columns")
     columns = check_unique(tuple(name.strip() for name in header), f"{path}, line {skip}")
@@ -201,7 +201,7 @@ def check_is_file(path: Path) -> None:
     if not path.is_file():
         raise InputError(f"{path}: no such file; check the path (relative to {Path.cwd()}){near(path)}")
     if not os.access(path, os.R_OK):
-        raise InputError(f"{path}: you may not read this file; change its permissions")
+        raise InputError(f"{path}: no permission to read this file; change its permissions")
 
 
 def near(path: Path) -> str:

@@ -36,16 +36,16 @@ class Kinds:
         """The kinds of a column, with weights that are numbers."""
         if column is None:
             if weights:
-                raise InputError("weights of kinds need the column that names kinds: give --kind (kind= in Python)")
+                raise InputError("weights of edge types need the column of types: give --kind (kind= in Python)")
             return None
         if not weights or weights == "auto":
             return cls(column, {}, weights == "auto")
         if not isinstance(weights, dict):
-            raise InputError(f"kind_weights is a dictionary of kinds and numbers, or 'auto', not {weights!r}")
+            raise InputError(f"kind_weights must be a dictionary of edge types and numbers, or 'auto', not {weights!r}")
         for name, weight in weights.items():
             number = isinstance(weight, int | float) and not isinstance(weight, bool)
             if not number or not (weight == 0 or usable_weights(np.array(weight))):
-                raise InputError(f"kind {name!r} has the weight {weight!r}: give a positive number, or 0 for none")
+                raise InputError(f"edge type {name!r} has weight {weight!r}: give a positive number, or 0 to drop it")
         return cls(column, {str(name): float(weight) for name, weight in weights.items()}, False)
 
     @property
@@ -58,7 +58,9 @@ class Kinds:
         try:
             texts = pc.utf8_trim_whitespace(pc.fill_null(column.cast(pa.string()), ""))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise InputError(f"{block.table.name}: column {self.column!r} ({column.type}) names no kinds") from None
+            raise InputError(
+                f"{block.table.name}: column {self.column!r} ({column.type}) holds no edge types"
+            ) from None
         coded = texts.combine_chunks().dictionary_encode()
         codes, names = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64), coded.dictionary.to_pylist()
         self.seen.update(dict(zip(names, np.bincount(codes, minlength=len(names)).tolist(), strict=True)))
@@ -77,9 +79,9 @@ class Kinds:
                 close = difflib.get_close_matches(name.lower(), known, n=1)
                 hint = f"did you mean {close[0]!r}? " if close else ""
                 found = ", ".join(name for name, _ in self.seen.most_common(12))
-                raise InputError(f"{table}: no link is of the kind {name!r}; {hint}found {found}")
+                raise InputError(f"{table}: no edge has the type {name!r}; {hint}found {found}")
         if not any(weight > 0 for weight in self.given(list(self.seen))):
-            raise InputError(f"{table}: every kind of link is left out; give one of them a weight above 0")
+            raise InputError(f"{table}: every edge type has weight 0; give one of them a weight above 0")
 
 
 def weights_by_likeness(

@@ -43,7 +43,7 @@ def open_table(source: Any, name: str) -> Table:
         path = Path(source)
         if (kind := ending(path)) not in (*_OPENERS, ".txt"):
             endings = f"{', '.join(TABLES)} (text also {', '.join(COMPRESSED)})"
-            raise InputError(f"{path}: unknown kind of table; expected {endings}")
+            raise InputError(f"{path}: unknown table format; expected {endings}")
         return _OPENERS.get(kind, open_delimited)(path)
     if is_table(source):
         return open_memory_table(source, name)

@@ -33,7 +33,7 @@ from sanne.graph.readers.named import (
 
 logger = logging.getLogger(__name__)
 
-NO_ROW = "add a row for it to the node table, or say --unknown drop (or add; unknown= in Python)"
+NO_ROW = "add a row for it to the node table, or pass --unknown drop or add (unknown= in Python)"
 _COLOURED_AT_MOST = 30  # columns of a node table that a map offers
 
 
@@ -76,7 +76,7 @@ def read_tables(edges: Any, nodes: Any = None, **options: Any) -> Graph:
             found = weights_by_likeness(codes[known], len(names), sources[known], targets[known], texts, features)
             chosen["kind_weights"] = dict(zip(names, found.tolist(), strict=True))
             weights = weights * found[codes]
-            logger.info("weights of kinds by likeness: %s", chosen["kind_weights"])
+            logger.info("weights of edge types by likeness: %s", chosen["kind_weights"])
         known &= weights > 0
     return Graph.from_edges(
         *(sources[known], targets[known], weights[known] if weights is not None and named.weighted else None),
@@ -139,7 +139,7 @@ def read_label_rows(
     unknown = ids.distinct.filter(pa.array(found < 0)).to_pylist()
     if len(unknown) == len(ids.distinct):
         hint = did_you_mean(unknown[0], node_ids) or f"; check the column {key!r}"
-        raise InputError(f"{table.name}: none of its ids is a node of the model, not even {unknown[0]!r}{hint}")
+        raise InputError(f"{table.name}: none of its ids is in the model, for example {unknown[0]!r}{hint}")
     nodes = found[ids.rows]
     labels = read_labels(block, label, infer=not table.typed)
     return nodes[nodes >= 0], labels[nodes >= 0], unknown
@@ -156,7 +156,7 @@ def read_unique_ids(block: Block, key: str) -> pa.Array:
         first = int(ids.rows[row])  # every row before the first repeat is numbered like its row
         where = block.place(first).removeprefix(block.table.name).lstrip(", ")
         repeated = ids.distinct[first].as_py()
-        raise InputError(f"{block.place(row)}: id {repeated!r} stands already in {where}; keep one row per node")
+        raise InputError(f"{block.place(row)}: id {repeated!r} already occurs in {where}; keep one row per node")
     return ids.distinct
 
 
@@ -215,7 +215,7 @@ def read_edge_list(path: str | Path, *, directed: bool = False) -> Graph:
     width = len(line.strip().split(mark))
     if width != 2:
         raise InputError(
-            f"{path}, line {skip + 1}: expected two node ids a line, found {width} fields; "
+            f"{path}, line {skip + 1}: expected two node ids per line, found {width} fields; "
             "use a .csv file with the header src,dst,weight for more"
         )
     return read_tables(DelimitedFile(path, mark, ("src", "dst"), skip), directed=directed)

@@ -122,7 +122,7 @@ def column_of(values: Any, place: str) -> pa.Array:
         return pa.array(texts, pa.string())
     except UnicodeEncodeError as error:
         row = texts.index(error.object) + 1
-        raise InputError(f"{place}, row {row}: {error.object!r} is no valid text; correct it") from None
+        raise InputError(f"{place}, row {row}: {error.object!r} is not valid text; correct it") from None
 
 
 def is_table(source: Any) -> bool:

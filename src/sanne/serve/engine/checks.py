@@ -49,7 +49,7 @@ def _check_nodes(nodes: Sequence[NewNode], state: LiveState, taken: set[str]) ->
             raise FieldError(f"nodes[{i}].id", f"{node.id!r} appears twice in this request: give each node its own id")
         if state.ids.find(node.id) >= 0:
             raise NodeExistsError(
-                f"nodes[{i}].id: a node {node.id!r} exists already: choose another id, or replace that node"
+                f"nodes[{i}].id: a node {node.id!r} already exists: choose another id, or replace that node"
             )
         if str(node.id) in taken:
             raise NodeExistsError(f"nodes[{i}].id: another request is adding a node {node.id!r}")

@@ -98,7 +98,7 @@ class NodeMap:
         try:
             tsne_package()
         except MissingExtraError as error:
-            logger.warning("%s; the map shows two principal axes instead", error)
+            logger.warning("%s; the map shows two principal components instead", error)
             return
         self.progress = 0.0
         self._thread = threading.Thread(target=self._improve, name="sanne-map", daemon=True)

@@ -81,7 +81,7 @@ def refusal_of(error: Exception) -> Refusal:
             return Refusal(422, "invalid", str(error))
         case StoreError():
             logger.error("a request was answered 503: %s", error)  # names files, which are not for clients to see
-            return Refusal(503, "store", "the store cannot be used now; see the server's log", retry_after=5)
+            return Refusal(503, "store", "the store is unavailable; see the server's log", retry_after=5)
         case SanneError():  # uvicorn logs others
             logger.error("a request was answered 500", exc_info=error)
     return Refusal(500, "internal", "internal error; see the server's log")

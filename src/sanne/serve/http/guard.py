@@ -63,7 +63,7 @@ class Guard:
             raise Refusal(431, "head_too_large", f"headers of more than {self._config.max_header_bytes:,} bytes")
         host = headers.get("host", "")
         if self._hosts is not None and _without_port(host).lower() not in self._hosts:
-            message = f"this server is not called {host[:100]!r}: start it with --allow-host NAME if it should be"
+            message = f"this server does not answer to the host name {host[:100]!r}: start it with --allow-host NAME"
             raise Refusal(421, "wrong_host", message)
         if (character := control_character(scope["path"])) is not None:
             raise Refusal(422, "invalid", f"the path has the control character {character!r}, which no id has")

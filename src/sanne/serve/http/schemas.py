@@ -90,7 +90,7 @@ class Wanted(Strict):
     )
     similar: Count = Field(default=0, description="List this many of the nearest nodes.")
     predict: StrictBool = Field(default=False, description="Predict labels, if the model has a classifier.")
-    vectors: StrictBool = Field(default=True, description="false: leave the vectors out of the answer.")
+    vectors: StrictBool = Field(default=True, description="false: leave the vectors out of the response.")
 
     @property
     def explained(self) -> int:
@@ -182,9 +182,7 @@ Uncertainty = Annotated[
 
 class AboutNode(Named):
     uncertainty: Uncertainty
-    note: str | None = Field(
-        default=None, description="What to know about the vector, such as that the node has no links."
-    )
+    note: str | None = Field(default=None, description="A remark on the vector, such as that the node has no links.")
 
 
 class Predicted(Prediction, AboutNode):

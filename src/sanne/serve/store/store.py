@@ -167,7 +167,7 @@ class FolderStore:
             return
         if names and _UNFINISHED not in names:
             raise StoreError(
-                f"{self._folder}: this folder is no store and has other files ({names[0]}); choose an empty one"
+                f"{self._folder}: this folder is not a store and has other files ({names[0]}); choose an empty one"
             )
         (self._folder / _UNFINISHED).touch()
         for name, array in zip(("vectors", "uncertainty"), make_vectors(), strict=True):
