@@ -1,4 +1,4 @@
-"""Take nodes or edges away from a graph, to test a model on what it has not seen."""
+"""Remove nodes or edges from a graph, to test a model on what it has not seen."""
 
 import numpy as np
 import numpy.typing as npt

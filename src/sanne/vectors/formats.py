@@ -88,9 +88,9 @@ def write_vectors(
     explanation: Sequence[Explanation] | None = None,
     dtype: Dtype = "float32",
 ) -> None:
-    """Write vectors to a file that appears whole or not at all.
+    """Write vectors to a file that appears complete or not at all.
 
-    `dtype="float16"` takes half the space in a .parquet or .npy file, and keeps three digits of each number.
+    `dtype="float16"` halves the size of a .parquet or .npy file and keeps three digits of each number.
 
     >>> write_vectors("vectors.parquet", graph.node_ids, model.embedding_)
     """
@@ -164,7 +164,7 @@ def _endings(readable: bool = False) -> list[str]:
 
 
 def export_vectors(model: str | Path, target: str, out: str | Path, dtype: Dtype = "float32") -> tuple[int, int]:
-    """Write the vectors of a model folder in the format `target`; returns how many there are and their size.
+    """Write the vectors of a model folder in the format `target`; returns their number and dimensions.
 
     >>> export_vectors("model", "faiss", "vectors.faiss")
     """

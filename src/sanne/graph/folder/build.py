@@ -50,8 +50,8 @@ def build_graph(
 ) -> Graph:
     """Write the graph of one or more edge files into a graph folder, and open it.
 
-    The graph is the one that `load_graph` gives: with a node table its rows are the nodes, without one the ids in
-    sorted order. `memory` limits what is used, the interpreter included. The `options` mean what they mean there.
+    The graph equals that of `load_graph`: with a node table its rows are the nodes, without one the ids in
+    sorted order. `memory` limits the whole process, including the interpreter. The `options` are those of `load_graph`.
 
     >>> build_graph(["part-0.parquet", "part-1.parquet"], "web.graph")
     """

@@ -37,7 +37,7 @@ _AT_ONCE = 2**20  # numbers read together where a whole file is checked
 
 
 def save_graph(graph: Graph, folder: str | Path) -> None:
-    """Write a graph folder, whole or not at all; an older graph folder there is replaced.
+    """Write a graph folder, completely or not at all; an older graph folder there is replaced.
 
     >>> save_graph(graph, "cora.graph")
     """
@@ -66,7 +66,7 @@ def save_graph(graph: Graph, folder: str | Path) -> None:
 
 
 def open_graph(folder: str | Path, *, verify: bool = False) -> Graph:
-    """The graph of a folder that `save_graph` or `sanne build` wrote; its arrays stay on disk until they are used.
+    """Open a folder that `save_graph` or `sanne build` wrote; its arrays stay on disk until they are used.
 
     `verify` reads every file once and compares checksums.
 
@@ -208,7 +208,7 @@ class _Files:
 
 
 def _check_arcs(place: Path, nodes: int, arcs: int, weighted: bool) -> None:
-    """Refuse arcs that would lead outside: compiled loops follow them blindly."""
+    """Refuse arcs to nodes that do not exist: compiled loops follow arcs unchecked."""
     last = 0
     for rows in _blocks(place / "indptr.npy"):
         if rows[0] < last or rows[-1] > arcs or np.any(np.diff(rows) < 0):
