@@ -52,7 +52,7 @@ def make_task(dataset: str) -> Task:
 def run_demo(
     *, recipe: str = "fast", seed: int = 0, out: Path = Path("map.png"), say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Run it all and report progress to `say`; returns what was measured."""
+    """Run the demonstration and report progress to `say`; returns the measurements."""
     seconds: dict[str, float] = {}
 
     @contextlib.contextmanager

@@ -75,7 +75,7 @@ def fit(
         return
     with claimed(out), options.limited(memory, out):
         graph = _load(origin)
-        origin = replace(origin, **graph.chosen)  # newcomers are read in the same way, whatever their table looks like
+        origin = replace(origin, **graph.chosen)  # new nodes are read the same way, whatever their table looks like
         seconds = _fit_and_save(model, graph, origin, out, resume, dtype)
     record = model.artifact_.record
     losses = record.get("losses")  # of a model that is trained
@@ -115,7 +115,7 @@ def _load(origin: "ModelSource") -> "Graph":
 def _fit_and_save(
     model: "SANNE", graph: "Graph", origin: "ModelSource", out: Path, resume: bool, dtype: "Dtype"
 ) -> float:
-    """Train with a checkpoint beside `out`, removed once the model is saved; returns the seconds of training."""
+    """Fit with a checkpoint next to `out`, removed once the model is saved; returns the seconds of the fit."""
     checkpoint = out.with_name(out.name + ".checkpoint")
     if checkpoint.exists() and not resume:
         options.notes.print(f"starting over: {checkpoint} holds an unfinished fit (--resume continues it)")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sanne.infer.explain import MadeOf
     from sanne.vectors.vectors import Embedding
 
-_SOON_READ = 100_000  # nodes of a graph that is read only to say whether one of them has links
+_SOON_READ = 100_000  # nodes; a graph this small is read just to tell whether one of them has links
 _PARTS = {
     "own": "its own words",
     "around": "words of nodes around it",
@@ -105,7 +105,7 @@ def embed(
         for part in embed_parts(artifact, now, wanted, explain=explain):
             uncertainties.append(part.uncertainty[np.isfinite(part.uncertainty)])
             yield part
-            raise_if_interrupted()  # an interrupt that a library lost
+            raise_if_interrupted()  # an interrupt that a library swallowed
 
     with options.limited(memory, out):
         write_parts(out, watched(), count, artifact.model.vector_dim, dtype=dtype)

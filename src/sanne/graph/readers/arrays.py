@@ -25,10 +25,10 @@ def read_arrays(
     labels: Any = None,
     directed: bool = False,
 ) -> Graph:
-    """The graph of a list of pairs or triples with a weight, an (m, 2) array, a (2, m) tensor, or (sources, targets).
+    """The graph of a list of pairs or weighted triples, an (m, 2) array, a (2, m) tensor, or (sources, targets).
 
     If the number of nodes is known (`num_nodes`, or the rows of features, texts or labels) and the pairs are
-    integers, they are indices 0..n-1. Else every distinct value is a node, in sorted order.
+    integers, they are indices 0..n-1. Otherwise every distinct value is a node, in sorted order.
 
     >>> read_arrays(np.array([[0, 1], [1, 2]]), num_nodes=4)
     """
@@ -111,7 +111,7 @@ def _count(num_nodes: int | None, *rows: Any) -> int | None:
 def read_scipy(matrix: Any, *, weight: str | bool | None = None, directed: bool = False) -> Graph:
     """The graph of a square matrix: an entry (i, j) is an edge from i to j; ids are 0..n-1.
 
-    Stored zeros are no edges. The values are weights unless all are 1; `weight` says so either way.
+    Stored zeros are not edges. The values are weights unless all are 1; `weight` decides it explicitly.
     Undirected, (i, j) and (j, i) are one edge, with the larger of the two weights.
     """
     entries = sp.coo_matrix(matrix)

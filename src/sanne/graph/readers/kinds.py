@@ -1,4 +1,4 @@
-"""Kinds of links: how much each counts, given or chosen without labels."""
+"""Kinds of links (edge types) and their weights, given or chosen without labels."""
 
 import difflib
 from collections import Counter
@@ -17,14 +17,14 @@ from sanne.seeds import numpy_stream
 
 KindWeights = dict[str, float] | Literal["auto"]
 
-_SAMPLED = 2000  # links of a kind that are compared
-_FULL = 0.5  # of the average likeness, from which on a kind counts fully
-_LEAST = 0.05  # that a kind counts, so that nodes which only it joins stay joined
+_SAMPLED = 2000  # links per kind that are compared
+_FULL = 0.5  # share of the average likeness from which a kind has full weight
+_LEAST = 0.05  # smallest weight, so that nodes joined by this kind alone stay joined
 
 
 @dataclass(frozen=True, eq=False)
 class Kinds:
-    """The column that says of which kind a link is, and how much each counts: 1, or as `weights` says."""
+    """The column with the kind of a link, and the weight of each kind: 1, or as in `weights`."""
 
     column: str
     weights: dict[str, float]
@@ -53,7 +53,7 @@ class Kinds:
         return self.auto or any(weight not in (0, 1) for weight in self.weights.values())
 
     def read(self, block: Block) -> tuple[npt.NDArray[np.int64], list[str]]:
-        """The kind of every row as a code, and what the codes stand for."""
+        """The kind of every row as a code, and the names of the codes."""
         column = block.column(self.column)
         try:
             texts = pc.utf8_trim_whitespace(pc.fill_null(column.cast(pa.string()), ""))
@@ -67,12 +67,12 @@ class Kinds:
         return codes, names
 
     def given(self, names: list[str]) -> npt.NDArray[np.float64]:
-        """The weights of kinds, however their case is written."""
+        """The weights of kinds, ignoring case."""
         asked = {name.lower(): weight for name, weight in self.weights.items()}
         return np.array([asked.get(name.lower(), 1.0) for name in names])
 
     def check(self, table: str) -> None:
-        """Refuse a weight of a kind that no row has; called when all rows were read."""
+        """Refuse a weight for a kind that no row has; called after all rows were read."""
         known = [name.lower() for name in self.seen]
         for name in self.weights:
             if name.lower() not in known:
@@ -87,10 +87,10 @@ class Kinds:
 def weights_by_likeness(
     codes: npt.NDArray[np.int64], count: int, sources: Any, targets: Any, texts: Any, features: Any
 ) -> npt.NDArray[np.float64]:
-    """Weights of `count` kinds by how alike, in words or numbers, the nodes are that their links join.
+    """Weights of `count` kinds by how similar, in words or numbers, the nodes are that their links join.
 
-    Beyond what any two nodes have in common. A kind counts fully from half of the average on: links that tell nothing
-    are as good as left out, and nothing else changes.
+    Similar beyond random pairs, that is. A kind has full weight from half of the average on: uninformative links
+    are nearly dropped, and nothing else changes.
     """
     if texts is None and features is None:
         raise InputError("kinds are weighted by the words or numbers that linked nodes share: give a node table")
@@ -111,7 +111,7 @@ def weights_by_likeness(
 
 
 def _rows(nodes: npt.NDArray[np.int64], texts: Any, features: Any) -> Any:
-    """Nodes as rows of length one: TF-IDF of words (sparse), or standardised numbers."""
+    """Nodes as rows of unit length: TF-IDF of words (sparse), or standardised numbers."""
     if texts is None:
         values = np.asarray(features[nodes], np.float64)
         values = (values - values.mean(axis=0)) / np.maximum(values.std(axis=0), 1e-12)
