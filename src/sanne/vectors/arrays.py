@@ -1,4 +1,4 @@
-"""Vectors as a .npy file or a FAISS index, with the ids one a line in `<stem>.ids.txt` beside it."""
+"""Vectors as a .npy file or a FAISS index, with one id per line in `<stem>.ids.txt` next to it."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
@@ -50,7 +50,7 @@ def check_faiss(path: Path) -> None:
 
 
 def write_faiss(path: Path, parts: Iterable[Embedding], count: int, dim: int) -> None:
-    """Write an exact index by cosine: the inner product of vectors of length one."""
+    """Write an exact index by cosine: the inner product of unit vectors."""
     index = _faiss().IndexFlatIP(dim)
     with _ids_and_file(path) as (write_ids, part):
         for vectors in parts:

@@ -1,4 +1,4 @@
-"""The formats of vectors on disk: one registry that `embed`, `export` and everything that reads vectors use.
+"""File formats of vectors: one registry for everything that reads or writes vectors.
 
 A vector of the paper's recipe has no uncertainty: that is null in a file (an empty cell in CSV), and NaN in an array.
 """
@@ -61,9 +61,9 @@ def register(form: Format) -> None:
 
 
 def check_output(path: str | Path, name: str | None = None, dtype: Dtype = "float32") -> Format:
-    """The format for a file (by its ending, or the one of that name); refuses a place that cannot be written to.
+    """The format for a file (by its ending, or by name); refuses a path that cannot be written.
 
-    Call it before any long work.
+    Call this before any long work.
     """
     ending = Path(path).suffix.lower()
     if name is not None and name not in FORMATS:
@@ -107,7 +107,7 @@ def write_parts(
     format_name: str | None = None,
     dtype: Dtype = "float32",
 ) -> None:
-    """Write `count` vectors of size `dim` part by part; the file appears when all are there, or not at all.
+    """Write `count` vectors of `dim` dimensions part by part; the file appears complete or not at all.
 
     >>> write_parts("vectors.parquet", embed_parts(artifact, graph), graph.num_nodes, 256)
     """
@@ -121,7 +121,7 @@ def write_parts(
 def _checked(
     path: Path, form: Format, parts: Iterable[Embedding], count: int, dim: int, most: float
 ) -> Iterator[Embedding]:
-    """The parts, all of one size and together as many as announced; what a format has no place for is logged."""
+    """The parts, checked for size and total count; logs what the format cannot hold."""
     rows = 0
     for part in parts:
         if part.dim != dim:
