@@ -57,7 +57,7 @@ class NodeMap:
     """Two coordinates for every node, or for a sample of very many, and for new nodes.
 
     The first map shows two principal components. Unless the folder already has a t-SNE map of these vectors, a
-    low-priority process computes one, and `layout` changes when it is done. `columns` are values to colour all nodes by;
+    low-priority process computes one, and `layout` changes when it is done. `columns` are values to colour nodes by;
     regions are named by words of the texts, else by the column "label", else by ids.
     """
 

@@ -160,7 +160,7 @@ class Api:
         return json_response(similar_json(found, float(self.engine.uncertainty_of(vector[None])[0])))
 
     def predict(self, request: schemas.PredictQuery) -> Response:
-        """Predict the labels of existing nodes, with the classifier saved by `sanne predict --save`."""
+        """Predict the labels of existing nodes, with the classifier that `sanne predict --save` stored."""
         self._check_count(len(request.ids), self.config.max_nodes, "ids")
         classifier = self.engine.classifier
         return json_response(predictions_json(classifier, [self.engine.node(id) for id in request.ids]))
