@@ -1,4 +1,4 @@
-"""Vectors for the nodes of a graph, and for nodes that arrive later, without training again."""
+"""Vectors for the nodes of a graph, and for nodes that arrive later, without fitting again."""
 
 import logging
 from importlib import import_module

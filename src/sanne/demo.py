@@ -69,7 +69,7 @@ def run_demo(
     say(f"fitted the other {task.before.num_nodes:,} in {seconds['fit_seconds']:.1f} s")
     with timed("embed"):
         new = model.embed(task.graph, task.graph.node_ids[task.new])
-    say(f"embedded {len(task.new):,} new papers in {seconds['embed_seconds']:.1f} s, without training again")
+    say(f"embedded {len(task.new):,} new papers in {seconds['embed_seconds']:.1f} s, without fitting again")
     order = np.concatenate([task.graph.nodes_of(task.before.node_ids), task.new])
     vectors = np.concatenate([model.embedding_, new.vectors])
     with timed("evaluate"):

@@ -20,7 +20,7 @@ from sanne.interrupts import remembered_interrupts, was_interrupted
 from sanne.research import WHERE, research_module
 
 app = typer.Typer(
-    help="Vectors for the nodes of a graph, and for nodes that arrive later, without training again.",
+    help="Vectors for the nodes of a graph, and for nodes that arrive later, without fitting again.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
