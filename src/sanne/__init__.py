@@ -1,4 +1,4 @@
-"""Vectors for the nodes of a graph, and for nodes that arrive later, without training again."""
+"""Vectors for the nodes of a graph, and for nodes that arrive later, without fitting again."""
 
 import logging
 from importlib import import_module
@@ -27,7 +27,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is used only when something is used, so that `sanne --help` answers at once."""
+    """Import modules on first use, so that `sanne --help` responds at once."""
     if name not in _HOMES:
         raise AttributeError(f"module 'sanne' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -1,4 +1,4 @@
-"""Dataclasses of settings whose values are checked, and converted from the strings that a command line gives."""
+"""Dataclasses of settings: values are checked, and converted from command-line strings."""
 
 import dataclasses
 import math
@@ -15,7 +15,7 @@ def within(
 ) -> Any:
     """A field with a default and a range; for a tuple, the range of its items.
 
-    Upper limits also keep out sizes that no machine has memory for, as a typing error or a hostile file may give them.
+    Upper limits also reject sizes that no machine has memory for, from a typing error or a hostile file.
     """
     return dataclasses.field(default=default, metadata={"range": (low, high, above, below)})
 

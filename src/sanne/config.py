@@ -14,27 +14,27 @@ Normalisation = Literal["none", "l2", "squash"]
 
 @dataclass(frozen=True)
 class FeatureConfig(Checked):
-    """How a node's text or attributes become the vectors that the encoder reads."""
+    """How a node's text or attributes become feature vectors."""
 
-    features: str = "auto"  # auto, tfidf, doc2vec, numeric, structure, or another that is registered
-    feature_dim: int = within(128, 1, 2**16)  # width of the TF-IDF + SVD, Doc2Vec or structural vectors
+    features: str = "auto"  # auto, tfidf, doc2vec, numeric, structure, or a registered one
+    feature_dim: int = within(128, 1, 2**16)  # dimensions of the TF-IDF + SVD, Doc2Vec or structural vectors
     idf_power: float = within(1.0, 0, 2)  # 1: full idf, 0: none
     max_words: int = within(50_000, 1)  # most frequent words kept when text is read
-    text_encoder: str = ""  # sentence-transformers:NAME_OR_FOLDER or model2vec:NAME_OR_FOLDER, beside words; "": none
+    text_encoder: str = ""  # in addition to words: sentence-transformers:NAME_OR_FOLDER or model2vec:NAME_OR_FOLDER
     doc2vec_epochs: int = within(100, 1)
     feature_scale: float = within(1.0, above=0)  # length of a feature vector (Doc2Vec keeps its own)
     # objective `hidden`
     hidden_splits: int = within(2, 0, 16)  # random splits of the words (or columns) into two halves
-    half_dim: int = within(128, 1, 4096)  # width of the vectors of each half
-    fine_dim: int = within(512, 0, 4096)  # all words are hashed to so many columns, besides; 0: they are not
-    link_dim: int = within(128, 0, 4096)  # width of the vectors of a node's links; 0: links are no token
+    half_dim: int = within(128, 1, 4096)  # dimensions of the vectors of each half
+    fine_dim: int = within(512, 0, 4096)  # columns that all words are also hashed to; 0: none
+    link_dim: int = within(128, 0, 4096)  # dimensions of the vector of a node's links; 0: links are not used
 
 
 @dataclass(frozen=True)
 class WalkConfig(Checked):
     """How walks are drawn."""
 
-    walk_length: int = within(8, 1, 1024)  # N: number of nodes, the start included; attention grows with its square
+    walk_length: int = within(8, 1, 1024)  # N: number of nodes, the start included; attention costs its square
     num_walks: int = within(16, 1)  # T: walks per node, the same in every epoch
     direction: Literal["both", "along", "against"] = "both"  # only matters in a directed graph
 
@@ -43,20 +43,19 @@ class WalkConfig(Checked):
 class ModelConfig(Checked):
     """The size of vectors, and the walk transformer."""
 
-    # Size of a vector. 0: 512, or less for a small graph. Columns are in order of importance, so that the first ones
-    # are a good vector by themselves. With the objective `neighbours` it is always encoder_dim.
-    dim: int = 0
+    # Columns are in order of importance, so that the first ones are a good vector by themselves.
+    dim: int = 0  # dimensions of a vector; 0: 512, or fewer for a small graph (objective `neighbours`: encoder_dim)
     encoder_dim: int = within(128, 1, 2**15)  # d: width of the encoder
-    num_layers: int = within(2, 1, 256)  # K
-    num_heads: int = within(8, 1)  # H
-    ff_dim: int = within(256, 1, 2**17)
+    num_layers: int = within(2, 1, 256)  # K: layers of the transformer
+    num_heads: int = within(8, 1)  # H: attention heads
+    ff_dim: int = within(256, 1, 2**17)  # hidden units of a feed-forward layer
     layer_norm: Literal["pre", "post"] = "pre"  # the paper: post
     dropout: float = within(0.0, 0, below=1)
     position_scale: float = within(0.1, 0)  # factor on the sinusoidal positions; 0 drops them
     input_norm: Normalisation = "none"
     output_norm: Normalisation = "none"
     attention: bool = True  # False: the paper's ablation without self-attention
-    feed_forward: bool = True  # False: the paper's ablation without the feed-forward sub-layer
+    feed_forward: bool = True  # False: the paper's ablation without feed-forward
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -72,37 +71,35 @@ class ModelConfig(Checked):
 class ObjectiveConfig(Checked):
     """What a model learns to predict.
 
-    `hidden`: half of a node's words (or columns) from the other half as walks with restarts see it, and from its
-    links; in closed form. `neighbours` is the paper's: every walk position predicts sampled neighbours through a table
+    `hidden`: half of a node's words (or columns) from the other half, averaged over walks with restart, and from its
+    links; in closed form. `neighbours` is the paper's: every walk position predicts sampled neighbours with a table
     of output vectors; trained on walks.
     """
 
-    objective: str = "hidden"  # hidden, neighbours, or another that is registered
+    objective: str = "hidden"  # hidden, neighbours, or a registered one
     # hidden
     restarts: tuple[float, ...] = within((1.0, 0.5, 0.2, 0.1, 0.02), above=0, high=1)  # 1: the node itself
-    link_restarts: tuple[float, ...] = within((1.0,), above=0, high=1)  # some of `restarts`
-    restart_steps: int = within(32, 1, 1024)  # the last one takes all that is left
-    # How much each part of a vector counts: predictions from all tokens together, predictions from each kind of token
-    # added up, own attributes, the neighbours' attributes, fine words, smoothed attributes (less where smoothing does
-    # not help predict), degrees.
-    joint_weight: float = within(0.7, 0, 100)
-    stacked_weight: float = within(0.5, 0, 100)
-    own_weight: float = within(0.3, 0, 100)
-    neighbour_weight: float = within(0.3, 0, 100)
-    fine_weight: float = within(0.3, 0, 100)
-    smoothed_weight: float = within(1.0, 0, 100)
-    degree_weight: float = within(0.1, 0, 100)
+    link_restarts: tuple[float, ...] = within((1.0,), above=0, high=1)  # a subset of `restarts`
+    restart_steps: int = within(32, 1, 1024)  # walk steps; the last one takes all remaining probability
+    # weights of the parts of a vector
+    joint_weight: float = within(0.7, 0, 100)  # predictions from all inputs together
+    stacked_weight: float = within(0.5, 0, 100)  # predictions from each restart alone, added up
+    own_weight: float = within(0.3, 0, 100)  # own words or columns
+    neighbour_weight: float = within(0.3, 0, 100)  # the neighbours' words or columns
+    fine_weight: float = within(0.3, 0, 100)  # hashed words
+    smoothed_weight: float = within(1.0, 0, 100)  # smoothed words or columns; less where smoothing does not help
+    degree_weight: float = within(0.1, 0, 100)  # the degree
     # neighbours
-    num_targets: int = within(4, 1, 2**15)  # M
-    num_negatives: int = within(512, 1, 2**24)  # |V'|
+    num_targets: int = within(4, 1, 2**15)  # M: neighbours to predict per walk position
+    num_negatives: int = within(512, 1, 2**24)  # |V'|: classes in the sampled softmax
     negative_sampler: Literal["uniform", "log-uniform"] = "uniform"
-    present_vectors: Literal["table", "walks"] = "table"  # what embedding_ holds
+    present_vectors: Literal["table", "walks"] = "table"  # what embedding_ contains
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require(1.0 in self.restarts, "restarts must include 1, the node itself")
-        require(len(set(self.restarts)) == len(self.restarts) <= 32, "restarts must be 32 different ones at most")
-        require(set(self.link_restarts) <= set(self.restarts), "link_restarts must be some of restarts")
+        require(len(set(self.restarts)) == len(self.restarts) <= 32, "restarts must be at most 32 different values")
+        require(set(self.link_restarts) <= set(self.restarts), "link_restarts must be a subset of restarts")
 
 
 @dataclass(frozen=True)
@@ -110,8 +107,8 @@ class TrainConfig(Checked):
     """The training loop."""
 
     epochs: int = within(10, 1)
-    steps_per_epoch: int = within(0, 0)  # 0: as many as num_walks walks from every node need
-    batch_size: int = within(512, 1)  # walks
+    steps_per_epoch: int = within(0, 0)  # 0: enough for num_walks walks from every node
+    batch_size: int = within(512, 1)  # walks per step
     learning_rate: float = within(1e-3, above=0)
     table_learning_rate: float = within(1e-2, above=0)  # of the output table, if there is one
     device: str = "auto"  # auto, cpu, cuda or mps
@@ -122,7 +119,7 @@ class TrainConfig(Checked):
 class InferConfig(Checked):
     """How a node is embedded."""
 
-    num_inference_walks: int = within(64, 1, 2**16)  # Z
+    num_inference_walks: int = within(64, 1, 2**16)  # Z: walks averaged per node
 
 
 @dataclass(frozen=True)
@@ -178,8 +175,8 @@ def _section(name: str) -> str:
     raise InputError(f"unknown setting {name!r}{hint}")
 
 
-# `best`: predict what is hidden, in closed form. `fast`: fewer columns, one split, no link tokens.
-# `paper`: section 4 of the paper. What it leaves out and is added here is listed in docs/research.md.
+# `best`: predict hidden words in closed form. `fast`: fewer columns, one split, no links.
+# `paper`: section 4 of the paper. docs/research.md lists what the paper leaves open and how it is filled in.
 _BEST = Config().replace(feature_dim=256)
 _FAST = _BEST.replace(feature_dim=128, hidden_splits=1, half_dim=64, link_dim=0, fine_dim=0, restart_steps=16)
 _PAPER = Config().replace(

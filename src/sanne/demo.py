@@ -52,7 +52,7 @@ def make_task(dataset: str) -> Task:
 def run_demo(
     *, recipe: str = "fast", seed: int = 0, out: Path = Path("map.png"), say: Callable[[str], None]
 ) -> dict[str, Any]:
-    """Run it all and report progress to `say`; returns what was measured."""
+    """Run the demonstration and report progress to `say`; returns the measurements."""
     seconds: dict[str, float] = {}
 
     @contextlib.contextmanager
@@ -69,7 +69,7 @@ def run_demo(
     say(f"fitted the other {task.before.num_nodes:,} in {seconds['fit_seconds']:.1f} s")
     with timed("embed"):
         new = model.embed(task.graph, task.graph.node_ids[task.new])
-    say(f"embedded {len(task.new):,} new papers in {seconds['embed_seconds']:.1f} s, without training again")
+    say(f"embedded {len(task.new):,} new papers in {seconds['embed_seconds']:.1f} s, without fitting again")
     order = np.concatenate([task.graph.nodes_of(task.before.node_ids), task.new])
     vectors = np.concatenate([model.embedding_, new.vectors])
     with timed("evaluate"):

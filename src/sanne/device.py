@@ -23,20 +23,20 @@ _thread_pools = functools.cache(threadpoolctl.ThreadpoolController)
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Let numpy and scipy use one thread inside the block.
 
-    With more, sums have another order. A decomposition with near-equal singular values blows the last digit up to
+    More threads change the order of sums. A decomposition with near-equal singular values amplifies the last digit to
     the fourth, so that vectors would depend on the number of cores.
     """
     return threadpoolctl.threadpool_limits(1, user_api="blas")
 
 
 def calm_threads(rows: npt.NDArray[Any]) -> AbstractContextManager[Any]:
-    """One thread for products as small as these rows give: on busy cores, sharing them out costs ten times as much."""
+    """Use one thread for products as small as these rows give: on busy cores, more threads cost ten times as much."""
     limit = 1 if rows.size < _SMALL else None
     return cast(AbstractContextManager[Any], _thread_pools().limit(limits=limit, user_api="blas"))
 
 
 def peak_memory() -> int:
-    """The largest resident memory of this process so far, in bytes; 0 where the system does not tell."""
+    """The largest resident memory of this process so far, in bytes; 0 where the system does not report it."""
     try:
         import resource
     except ImportError:

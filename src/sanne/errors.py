@@ -1,4 +1,4 @@
-"""The errors that sanne raises on purpose. The command line turns each into one line and exit code 2."""
+"""The errors that sanne raises on purpose. The command line prints each on one line and exits with code 2."""
 
 import importlib
 from typing import Any
@@ -10,7 +10,7 @@ def first_line(error: BaseException) -> str:
 
 
 class SanneError(Exception):
-    """Any error that a user can act on; its text says what arrived, what was expected and what to do."""
+    """Any error that a user can act on; its message says what arrived, what was expected and what to do."""
 
 
 class InputError(SanneError, ValueError):
@@ -22,11 +22,11 @@ class UnknownNodeError(InputError):
 
 
 class NodeExistsError(InputError):
-    """A node id that is taken already."""
+    """A node id that is already taken."""
 
 
 class FieldError(InputError):
-    """A value inside a request; `field` names its place, as in `nodes[2].links[0]`."""
+    """A bad value in a request; `field` is its path, as in `nodes[2].links[0]`."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(f"{field}: {message}")
@@ -35,7 +35,7 @@ class FieldError(InputError):
 
 
 class WriteError(SanneError, OSError):
-    """A disk that is full, or a limit on what may be written; exit code 1, since no input was wrong."""
+    """A full disk, or a limit on what may be written; exit code 1, since no input was wrong."""
 
 
 class InUseError(SanneError):

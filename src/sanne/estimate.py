@@ -24,10 +24,10 @@ from sanne.vectors.formats import write_vectors
 from sanne.vectors.parquet import ROW_GROUP
 from sanne.walks.diffusion import SPREAD_BYTES, Diffusion
 
-_PROBES = 1000, 4000, 12_000  # nodes; the first ones tell what takes time only once
+_PROBES = 1000, 4000, 12_000  # nodes; the first ones measure one-off costs
 _PROBE_EMBEDDED, _PROBE_ROUNDS = 256, 5  # nodes, and how often: the median counts
 _PROBE_COLUMNS = 16  # of a step
-_PROBE_MANY = 40_000  # nodes: their vectors do not fit in the processor's cache, as those of all nodes do not
+_PROBE_MANY = 40_000  # nodes: too many for the processor's cache, as all nodes are
 _LIBRARIES = 200 * 2**20  # bytes that numba, pyarrow and torch, if it is there, take on the way
 
 
@@ -43,7 +43,7 @@ class Estimate:
         return sum(self.stages.values())
 
     def of_command(self, starting: float) -> "Estimate":
-        """For a command, which first takes so many seconds to start Python and libraries, and to read the graph."""
+        """The same for a command, which first spends so many seconds on starting up and reading the graph."""
         return Estimate({"starting": starting, **self.stages}, self.peak_bytes)
 
     def to_dict(self) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class Estimate:
 
 
 def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
-    """Time every stage of a fit on a part of the work, and scale it up."""
+    """Time every stage of a fit on part of the graph, and extrapolate."""
     before = peak_memory()
     kind = model_kind(config)
     with one_blas_thread():  # as a fit does
@@ -83,7 +83,7 @@ def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
 
 
 def estimate_embedding(artifact: Artifact, graph: Graph, count: int) -> Estimate:
-    """Embed some nodes of a graph, and scale it up to `count` of them."""
+    """Embed some nodes of a graph, and extrapolate to `count` of them."""
     before = peak_memory()
     parts = [_part(graph, most) for most in _PROBES if reads_whole(count, graph)]  # else of those that are visited
     seconds = [_seconds(partial(artifact.feature_map.transform, part)) for part in parts]
@@ -92,7 +92,9 @@ def estimate_embedding(artifact: Artifact, graph: Graph, count: int) -> Estimate
     at_once = artifact.model.reads_whole and reads_whole(count, graph)
     vectors = (graph.num_nodes if at_once else min(count, ROW_GROUP)) * artifact.model.vector_dim
     held = _bytes_of_embedding(graph, artifact.feature_map.width, len(artifact.config.objective.restarts), vectors)
-    return Estimate(stages, before + held + 4 * len(graph.indices))  # where the graph is mapped, what walks read of it
+    return Estimate(
+        stages, before + held + 4 * len(graph.indices)
+    )  # if the graph is memory-mapped: what walks read of it
 
 
 def _part(graph: Graph, most: int) -> Graph:
@@ -102,14 +104,14 @@ def _part(graph: Graph, most: int) -> Graph:
     adjacency = graph.adjacency()
     start = int(np.argmax(np.diff(adjacency.indptr[: most + 1])))
     reached = csgraph.breadth_first_order(adjacency.to_scipy(), start, return_predecessors=False)[:most]
-    others = np.setdiff1d(np.arange(most), reached)  # where the piece is small, nodes from anywhere fill up
+    others = np.setdiff1d(np.arange(most), reached)  # a small piece is filled up with other nodes
     nodes = np.concatenate([reached, others])[:most]
     return graph.subgraph(np.sort(nodes))
 
 
 def _probe_fit(graph: Graph, kind: type[Model], config: Config, seed: int) -> tuple[Artifact, dict[str, float]]:
-    """Fit pieces of the graph: what takes longer on the largest one grows with the number of nodes, and what is learnt
-    from no more of them than `FITTED`. The artifact is of the largest piece.
+    """Fit pieces of the graph: time that differs between the largest ones grows with the number of nodes; learning uses
+    at most `FITTED` nodes. The artifact is of the largest piece.
     """
     sizes: list[int] = []
     seconds: dict[str, list[float]] = {"features": []}
@@ -138,7 +140,7 @@ def _at(size: int, sizes: list[int], seconds: list[float]) -> float:
 
 
 def _probe_embedding(artifact: Artifact, graph: Graph, count: int, passes: int = 1) -> float:
-    """Embed some nodes, or a piece of the graph if all of it is read, which takes so many `passes` of walks."""
+    """Embed some nodes, or a piece of the graph if all of it is read, with that many `passes` of walks."""
     if artifact.model.reads_whole and reads_whole(count, graph):
         model, part = artifact.model, _part(graph, _PROBE_MANY)
         assert isinstance(model, HiddenModel)
@@ -146,7 +148,7 @@ def _probe_embedding(artifact: Artifact, graph: Graph, count: int, passes: int =
         near, far = (Diffusion(some.adjacency(direction)) for some in (part, graph))
         first, whole = (_seconds(lambda: model.read_whole(near, rows)) for _ in range(2))
         steps = min(whole, _seconds(lambda: [None for _ in model.spread(near, rows)]))
-        # A step over all nodes waits for memory, where those of a part are in the processor's cache.
+        # A step over all nodes waits for memory, while part of them fits into the processor's cache.
         slower = (_a_step(far) / far.num_nodes) / (_a_step(near) / near.num_nodes)
         once = max(0.0, first - whole)  # loading compiled code
         return once + (whole - steps + passes * steps * max(1.0, slower)) * graph.num_nodes / part.num_nodes
@@ -166,7 +168,7 @@ def _a_step(diffusion: Diffusion) -> float:
 
 
 def _probe_writing(artifact: Artifact, count: int) -> float:
-    """Tell how uncertain some vectors are, and write them to a Parquet file."""
+    """Compute the uncertainty of some vectors, and write them to a Parquet file."""
     some = min(count, _PROBE_MANY)
     vectors = np.random.default_rng(0).standard_normal((some, artifact.model.vector_dim), np.float32)
 
@@ -179,7 +181,7 @@ def _probe_writing(artifact: Artifact, count: int) -> float:
 
 
 def _bytes_of_embedding(graph: Graph, width: int, restarts: int, vectors: int, kept: bool = False) -> int:
-    """Features of nodes, what walks see of some columns of them, and the vectors; these come later if it is kept."""
+    """Bytes of the features, their walk averages for some columns, and the vectors; these come later if `kept`."""
     rows = 4 * graph.num_nodes * width
     spread = min((restarts + 2) * rows, SPREAD_BYTES)
     return _LIBRARIES + rows + (max(spread, rows + 4 * vectors) if kept else spread + 4 * vectors)

@@ -76,11 +76,11 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         checkpoint: str | Path | None = None,
         resume: bool = False,
     ) -> Self:
-        """Learn from a graph, or from anything that `load_graph` reads; `y` may be the node table of an edge table.
+        """Fit to a graph, or to anything that `load_graph` reads; `y` may be the node table of an edge table.
 
-        Anything else in `y`, such as the classes that a pipeline hands on, is not used.
-        `on_epoch(artifact, epochs_done)` is called after every epoch; if it returns a validation score, the model of
-        the best epoch is kept. `checkpoint` is a file to save to after every epoch, and to go on from with
+        Anything else in `y`, such as class labels passed by a pipeline, is ignored.
+        `on_epoch(artifact, epochs_done)` is called after every epoch; if it returns a validation score, the best epoch
+        is kept. `checkpoint` is a file that is saved after every epoch, and continued from with
         `resume=True`. `features_from` is a larger graph to fit the feature map on.
         """
         nodes = y if hasattr(y, "columns") else None
@@ -106,7 +106,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     def transform(
         self, graph: Any, nodes: Iterable[Any] | None = None, *, explain: int = False
     ) -> FloatArray | Embedding:
-        """Vectors (count, dim) of nodes of a graph, seen in fit or not, read from walks over it as it is now.
+        """Vectors (count, dim) of nodes of a graph, seen in fit or not, computed from walks over this graph.
 
         With `explain=True` (or a number of nodes to list), an `Embedding` with uncertainty and explanation instead.
 
@@ -116,7 +116,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         return found if explain else found.vectors
 
     def embed(self, graph: Any, nodes: Iterable[Any] | None = None, *, explain: int = 0) -> Embedding:
-        """Like `transform`, with ids, uncertainty and, if `explain`, the nodes that each vector drew on (True: ten)."""
+        """Like `transform`, with ids, uncertainty and the `explain` nodes that contributed most (True: ten)."""
         explain = 10 if explain is True else int(explain)
         graph = graph if isinstance(graph, Graph) else load_graph(graph)
         found = embed(self._fitted(), graph, nodes, explain=explain, progress=self.progress)
@@ -124,7 +124,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         return found
 
     def explain(self, graph: Any, nodes: Iterable[Any], count: int = 10) -> list[MadeOf]:
-        """What vectors of nodes are made of: parts, words, links and nodes around, with their shares.
+        """What vectors are made of: parts, words, links and surrounding nodes, with their shares.
 
         >>> model.explain(graph, ["paper-9001"])[0].words
         """
@@ -136,24 +136,24 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         return self.fit(graph, y, **fit_options).embedding_.copy()
 
     def uncertainty(self, vectors: FloatArray | None = None) -> FloatArray:
-        """How undecided vectors of this model are, (n,), from 0 to below 1; those of `embedding_` by default.
+        """The uncertainty of vectors of this model, (n,), from 0 to below 1; those of `embedding_` by default.
 
-        One minus the largest share that a clustering gives a node, mean over clusterings. The higher it is, the more
-        often a node is classified wrongly.
+        One minus the largest cluster share of a vector, averaged over clusterings. The higher it is, the more
+        often a node is misclassified.
         """
         model = self._fitted().model
         rows = self.embedding_ if vectors is None else np.asarray(vectors, np.float32)
         if rows.ndim != 2 or rows.shape[1] != model.vector_dim:
-            raise InputError(f"vectors of this model are (n, {model.vector_dim}), not {rows.shape}")
+            raise InputError(f"vectors of this model have shape (n, {model.vector_dim}), not {rows.shape}")
         found = model.uncertainty(rows)
         if np.isnan(found).any():
             raise InputError("this model's objective has no uncertainty: fit another recipe")
         return found
 
     def know(self, found: Embedding) -> None:
-        """Let `similar` find nodes by vectors that this model made before, as `read_vectors` gives them."""
+        """Let `similar` use vectors that this model computed earlier, as `read_vectors` returns them."""
         if found.dim != (dim := self._fitted().model.vector_dim):
-            raise InputError(f"vectors of {found.dim} numbers, but this model's have {dim}: embed the nodes with it")
+            raise InputError(f"vectors of {found.dim} dimensions, but this model's have {dim}: embed the nodes with it")
         self._keep_new_nodes(found)
 
     def similar(self, node: Any, k: int = 10) -> list[tuple[Any, float]]:
@@ -180,7 +180,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
     def save(self, folder: str | Path, dtype: Dtype = "float32") -> None:
         """Write the model folder, completely or not at all; an earlier model there is replaced.
 
-        With `dtype="float16"` the vectors in it take half the space.
+        With `dtype="float16"` its vectors take half the space.
         """
         artifact = self._fitted()
         logger.info("writing %s", folder)
@@ -204,9 +204,9 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         try:
             found = read_vectors(path)
             if found.dim != dim:
-                raise InputError(f"{path}: vectors of size {found.dim}, where the model gives {dim}")
+                raise InputError(f"{path}: vectors of {found.dim} dimensions, but the model's have {dim}")
             if not np.isfinite(found.vectors).all():
-                raise InputError(f"{path}: there are vectors that are not finite")
+                raise InputError(f"{path}: some vectors are not finite")
         except (InputError, OSError) as error:
             raise ModelFolderError(f"{error}: fit again") from None
         recipe = str(artifact.record.get("recipe", DEFAULT_RECIPE))
@@ -223,7 +223,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         self._protect_vectors()
 
     def _protect_vectors(self) -> None:
-        """Make them read-only: a change in place would corrupt `similar` and `save`."""
+        """Make the arrays read-only: a change in place would corrupt `similar` and `save`."""
         for array in (self.node_ids_, self.embedding_, self.uncertainty_):
             array.flags.writeable = False
 
@@ -233,7 +233,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
             self._protect_vectors()
 
     def _keep_new_nodes(self, found: Embedding) -> None:
-        """Copy the vectors of nodes that fit did not see; the caller may change what was given to it."""
+        """Copy the vectors of nodes that fit did not see, since the caller may modify the originals."""
         rows = match_ids(pa.array(self.node_ids_), pa.array(found.node_ids))
         new = np.ones(len(found.node_ids), bool)
         new[rows[rows >= 0]] = False
@@ -255,7 +255,7 @@ def _row_of(node_ids: Any, node: Any) -> int | None:
     wanted: Any = str(node)
     if node_ids.dtype.kind == "i":
         try:
-            wanted = int(wanted)  # by way of text, so that 3.7 is no node rather than node 3
+            wanted = int(wanted)  # through text, so that 3.7 is not taken for node 3
         except ValueError:
             return None
     found = np.flatnonzero(node_ids == wanted)

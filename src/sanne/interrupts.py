@@ -1,4 +1,4 @@
-"""Ctrl-C that is not lost: a library may swallow KeyboardInterrupt, so the signal is remembered as well as raised."""
+"""Ctrl-C that is not lost: libraries may swallow KeyboardInterrupt, so the signal is also remembered."""
 
 import contextlib
 import signal
@@ -11,7 +11,7 @@ _interrupted = threading.Event()
 
 @contextlib.contextmanager
 def remembered_interrupts() -> Iterator[None]:
-    """Inside the block, SIGINT raises KeyboardInterrupt as always, and `was_interrupted` says that it came."""
+    """Inside the block, SIGINT raises KeyboardInterrupt as usual, and `was_interrupted` returns True afterwards."""
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.default_int_handler or threading.current_thread() is not threading.main_thread():
         yield  # somebody else's handler, or SIGINT is ignored: leave it so
@@ -30,7 +30,7 @@ def was_interrupted() -> bool:
 
 
 def raise_if_interrupted() -> None:
-    """Raise KeyboardInterrupt if SIGINT has come but nothing has ended for it; call it before output is replaced."""
+    """Raise KeyboardInterrupt if SIGINT came but was swallowed; call this before output is replaced."""
     if _interrupted.is_set():
         raise KeyboardInterrupt
 

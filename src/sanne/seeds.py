@@ -1,6 +1,6 @@
-"""Counter-based seeds: every random choice has its own stream, keyed by what it is for.
+"""Counter-based seeds: every random choice has its own stream, keyed by its purpose.
 
-A walk's stream depends on (seed, epoch, node, walk) and on nothing else, so that walks are the same
+A walk's stream depends only on (seed, epoch, node, walk), so that walks are the same
 whatever the batch size, the order of work or the number of threads.
 """
 

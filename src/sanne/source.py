@@ -1,4 +1,4 @@
-"""Where a model's graph came from: written into the model folder by fit, read back by the other commands."""
+"""Where a model's graph came from: recorded in the model folder by fit, used by the other commands."""
 
 import json
 import logging
@@ -33,11 +33,11 @@ class ModelSource(Asked):
 
     source: str
     node_table: str | None = None
-    remembered: bool = False  # by a model, so that files may have moved since
+    remembered: bool = False  # recorded by a model, so files may have moved since
 
     @classmethod
     def of(cls, source: str, *, node_table: Path | None = None, **options: Any) -> Self:
-        """A source as a command line gives it; paths are made absolute, so that they hold from other folders."""
+        """A source from the command line; paths are made absolute, so that they are valid from other folders."""
         table = None if node_table is None else _absolute(str(node_table))
         return cls(source=_absolute(source), node_table=table, **_tuples(options))
 
@@ -49,7 +49,7 @@ class ModelSource(Asked):
         node_table: Path | None = None,
         text: Sequence[str] | None = None,
     ) -> Self:
-        """What fit read, or another graph or node table read in the same way, or with other columns of text."""
+        """What fit read, or another graph or node table read the same way, or with other text columns."""
         kept = artifact.record.get("source")
         if not isinstance(kept, dict) or not isinstance(kept.get("source"), str):
             kept = {"source": ""}
@@ -84,7 +84,7 @@ class ModelSource(Asked):
         return load_graph(**options)
 
     def columns(self, node_ids: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
-        """What else the node table says of these nodes, to colour a map by."""
+        """The node table's other columns for these nodes, to colour a map by."""
         folder, table = Path(self.source), self.node_table
         if self.source and folder.is_dir():
             table = tables_in(folder, table)[1]
@@ -97,7 +97,7 @@ class ModelSource(Asked):
 
 
 def write_bundle(model: Path, artifact: Artifact, origin: ModelSource, target: Path) -> Graph:
-    """Write a model folder with its graph inside; `target` may be the model's own folder. Returns the graph.
+    """Write a model folder that contains its graph; `target` may be the model's own folder. Returns the graph.
 
     The record of the bundle has no paths of this machine.
     """
@@ -117,7 +117,7 @@ def write_bundle(model: Path, artifact: Artifact, origin: ModelSource, target: P
 
 
 def read_node_list(path: Path, id: str | None = None) -> list[Any]:
-    """Node ids from a column of a table (`id` by default), or the lines of a text file but for blank ones."""
+    """Node ids from a column of a table (`id` by default), or from the non-blank lines of a text file."""
     if ending(path) in TABLES:
         table = open_table(path, "list of nodes")
         key = key_column(table, id)
@@ -130,7 +130,7 @@ def read_node_list(path: Path, id: str | None = None) -> list[Any]:
     refuse_control_character(listed, lambda row: f"{path}, {unit} {row + 1}")
     ids = [node_id for node_id in listed.to_pylist() if node_id != ""]
     if not ids:
-        raise InputError(f"{path}: no node ids in it; write one a {unit}, or leave --nodes out for all nodes")
+        raise InputError(f"{path}: no node ids in it; write one per {unit}, or leave --nodes out for all nodes")
     return ids
 
 

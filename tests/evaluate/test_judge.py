@@ -170,7 +170,7 @@ MISTAKES = {
     "newcomers of links": (("evaluate", "model", "--task", "links", "--newcomers"), "leave them or --task links out"),
     "bad picture": (("evaluate", "model", *LABELS, "--plot", "x.jpeg"), "use one of .png, .svg, .pdf"),
     "nothing to compare by": (("compare", "edges.csv", "--node-table", "nodes.csv"), "by --labels"),
-    "labels of other nodes": (("compare", "edges.csv", "--labels", "others.csv"), "none of its ids is a node"),
+    "labels of other nodes": (("compare", "edges.csv", "--labels", "others.csv"), "none of its ids is in the model"),
     "a class per node": (("compare", "edges.csv", "--labels", "each.csv"), "a split needs two or more"),
     "hardly a label": (("compare", "edges.csv", "--labels", "few.csv", "--label-share", 0.9), "label more nodes"),
     "a model to replace": (("fit", "edges.csv", "--out", "model"), "--force"),

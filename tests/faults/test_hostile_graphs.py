@@ -203,7 +203,7 @@ def test_a_spoilt_cell_is_named_by_its_row_and_its_node(kind: str, tmp_path: Pat
         number = row + 2 if kind in ("csv", "built") else row + 1
         place = rf"(line|row) {number}\b"
         if (kind, what) == ("built", "repeat"):  # of a table too large for memory, the id must do
-            place = r"id 'n\d' stands more than once"
+            place = r"id 'n\d' occurs more than once"
         assert re.search(place, str(caught.value)), (what, value, str(caught.value))
         if what == "feature":
             assert f"'n{row}'" in str(caught.value)

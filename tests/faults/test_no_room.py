@@ -19,7 +19,7 @@ Bytes = dict[str, bytes]
 
 TRAINING = {"epochs": 1, "steps_per_epoch": 2}
 FULL, LIMITED = "a full disk", "a limit on file sizes"
-WORDS = {FULL: ("the disk is full", "make room"), LIMITED: ("larger than is allowed", "ulimit")}
+WORDS = {FULL: ("the disk is full", "make room"), LIMITED: ("larger than allowed", "ulimit")}
 DISK = 4 * 2**20
 SAME = ("model.safetensors", "vectors.parquet", "features.json")
 THOROUGH = os.environ.get("SANNE_FAULTS", "") not in ("", "0")

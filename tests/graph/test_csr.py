@@ -157,7 +157,7 @@ def test_wrong_sizes_are_refused() -> None:
         five_nodes(features=np.zeros((4, 2)))
     with pytest.raises(InputError, match=r"outside 0\.\.1"):
         Graph.from_edges([0], [2], node_ids=["a", "b"])
-    with pytest.raises(InputError, match=r"'a' stands more than once"):
+    with pytest.raises(InputError, match=r"'a' occurs more than once"):
         Graph.from_edges([0], [1], node_ids=["a", "b", "a"])
     with pytest.raises(InputError, match="2 edge sources but 1"):
         Graph.from_edges([0, 1], [1], node_ids=["a", "b"])

@@ -82,7 +82,7 @@ def test_non_edges_of_a_large_dense_graph() -> None:
 
 def test_impossible_requests_say_why() -> None:
     full = Graph.from_edges(*np.triu_indices(5, 1), node_ids=np.arange(5))
-    with pytest.raises(InputError, match="without an edge are needed, and the graph has 0"):
+    with pytest.raises(InputError, match="without an edge are needed, but the graph has 0"):
         hold_out_edges(full, 0.5, seed=0)
     with pytest.raises(InputError, match="less than one edge"):
         hold_out_edges(full, 0.01, seed=0)

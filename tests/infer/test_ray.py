@@ -184,7 +184,7 @@ def test_the_command_writes_one_file_of_all_parts(
     assert found.node_ids.tolist() == GRAPH.node_ids.tolist()
     np.testing.assert_allclose(found.vectors, model.embed(GRAPH).vectors, atol=1e-5)
     assert sanne_embed(monkeypatch, folder / "model", *options, "--explain", 2) == 2
-    assert capfd.readouterr().err.startswith("error: --partitioned is for all nodes")
+    assert capfd.readouterr().err.startswith("error: --partitioned embeds all nodes")
     assert [path.name for path in tmp_path.iterdir()] == ["v.parquet"]
 
 

@@ -514,7 +514,7 @@ def test_uncertainty_does_not_depend_on_which_nodes_are_asked_for() -> None:
         ({"restarts": (1.0, 0.0)}, "restarts"),
         ({"restarts": (1.0, 1.5)}, "restarts"),
         ({"restarts": ()}, "restarts"),
-        ({"link_restarts": (0.3,)}, "link_restarts must be some of restarts"),
+        ({"link_restarts": (0.3,)}, "link_restarts must be a subset of restarts"),
         ({"restarts": tuple(1 / i for i in range(1, 40))}, "32"),
         ({"restart_steps": 0}, "restart_steps"),
         ({"hidden_splits": -1}, "hidden_splits"),

@@ -118,7 +118,7 @@ def test_a_checkpoint_with_a_part_missing_is_refused(tmp_path: Path) -> None:
     whole = load_checkpoint(checkpoint, identity)
     part = {name: tensor for name, tensor in whole.model.items() if "combine" not in name}
     save_checkpoint(checkpoint, replace(whole, model=part), identity)
-    with pytest.raises(InputError, match="not a whole checkpoint"):
+    with pytest.raises(InputError, match="incomplete checkpoint"):
         run(config, run=Run(checkpoint, resume=True))
 
 

@@ -78,7 +78,7 @@ def other_database(path: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        (Path.unlink, "no store"),
+        (Path.unlink, "not a store"),
         (lambda path: path.write_bytes(b"nothing" * 1000), "file is not a database"),
         (lambda path: path.write_bytes(path.read_bytes()[:5000]), "cannot be|damaged"),
         (other_database, "not a file of a sanne store"),

@@ -142,7 +142,7 @@ def contents(place: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(("target", "name"), [("npy", "v.npy"), ("faiss", "v.faiss")])
 def test_a_list_of_ids_of_something_else_is_not_replaced(folder: Path, tmp_path: Path, target: Any, name: str) -> None:
     (tmp_path / "v.ids.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"v\.ids\.txt, which exists already"):
+    with pytest.raises(InputError, match=r"v\.ids\.txt, which already exists"):
         export_vectors(folder / "model", target, tmp_path / name)
     assert contents(tmp_path) == {"v.ids.txt": b"mine"}
 

@@ -117,7 +117,7 @@ def test_refused_writes_leave_nothing(tmp_path: Path, name: str, ids: list[str],
 def test_uncertainty_and_explanation_must_fit(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="rows of uncertainty"):
         write_vectors(tmp_path / "v.csv", range(4), VECTORS, SPREAD[:2])
-    with pytest.raises(InputError, match="one number a node"):
+    with pytest.raises(InputError, match="one number per node"):
         write_vectors(tmp_path / "v.csv", range(4), VECTORS, VECTORS)
     with pytest.raises(InputError, match="rows of explanation"):
         write_vectors(tmp_path / "v.parquet", range(4), VECTORS, explanation=[[]])

@@ -16,7 +16,7 @@ data_app = typer.Typer(help="List public datasets, or download one.", no_args_is
 @options.reads_graph
 def build(
     *,
-    edges: Annotated[list[Path], typer.Argument(metavar="EDGES", help="Files of edges.")],
+    edges: Annotated[list[Path], typer.Argument(metavar="EDGES", help="Edge files.")],
     out: Annotated[Path, typer.Option(help="The graph folder to write.")],
     columns: options.Columns,
     memory: Annotated[str, typer.Option(help="Memory limit, such as 4GB or 1.5GiB.")] = "4GiB",
@@ -71,7 +71,7 @@ def bundle(
     text: options.KnownText = None,
     as_json: options.Json = False,
 ) -> None:
-    """Put a model's graph into its folder. The folder can then be moved, served and embedded from on any machine."""
+    """Put a model's graph into its folder, so that the folder can be moved and used on any machine."""
     from sanne.files.atomic import claimed
     from sanne.model.artifact import Artifact, check_model_target
     from sanne.source import ModelSource, write_bundle
@@ -79,14 +79,14 @@ def bundle(
     started = time.perf_counter()
     target = check_model_target(out or model)
     if target != Path(os.path.realpath(model)) and target.is_dir() and any(target.iterdir()):
-        raise InputError(f"{out} has a model already: give a new folder as --out")
+        raise InputError(f"{out} already has a model: give a new folder as --out")
     artifact = Artifact.read(model)
     origin = ModelSource.of_model(artifact, graph, node_table, text)
     with claimed(target):
         now = write_bundle(model, artifact, origin, target)
     if encoder := artifact.config.features.text_encoder:
         options.notes.print(
-            f"texts are read with {encoder}, which is not in the bundle: have sanne[encoders] and the encoder there"
+            f"the bundle does not contain the text encoder {encoder}: install it and sanne[encoders] where you use it"
         )
     size = sum(file.stat().st_size for file in target.rglob("*") if file.is_file())
     result = {"bundle": str(out or model), "nodes": now.num_nodes, "edges": now.num_edges, "bytes": size}

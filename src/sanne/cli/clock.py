@@ -1,4 +1,4 @@
-"""On a terminal: which stage is under way and for how long, once it takes two seconds."""
+"""On a terminal: shows the current stage and its time once it takes two seconds."""
 
 import contextlib
 import logging
@@ -16,7 +16,7 @@ _DELAY = 2.0
 
 
 class Notes(Console):
-    """A console on stderr that other lines on the terminal make room for."""
+    """A console on stderr that does not collide with progress bars."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         with tqdm.external_write_mode(file=sys.stderr):
@@ -24,7 +24,7 @@ class Notes(Console):
 
 
 class Clock(logging.Handler):
-    """The stage under way: what was logged last, but for what readers say about tables."""
+    """The current stage: the last log message, except what readers log about tables."""
 
     def __init__(self, stage: str) -> None:
         super().__init__()
@@ -33,7 +33,7 @@ class Clock(logging.Handler):
         self.ended = threading.Event()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Go over to the next stage."""
+        """Start the next stage."""
         if not record.name.startswith("sanne.graph"):
             with tqdm.get_lock():
                 self.stage, self.since = record.getMessage(), time.time()
@@ -57,7 +57,7 @@ class Clock(logging.Handler):
 
 @contextlib.contextmanager
 def running_clock(stage: str) -> Iterator[None]:
-    """Show a stage and its time; what is logged meanwhile names the next one. Does nothing without a terminal."""
+    """Show a stage and its time; log messages name the next one. Does nothing without a terminal."""
     if not sys.stderr.isatty():
         yield
         return

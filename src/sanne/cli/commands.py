@@ -20,7 +20,7 @@ from sanne.interrupts import remembered_interrupts, was_interrupted
 from sanne.research import WHERE, research_module
 
 app = typer.Typer(
-    help="Vectors for the nodes of a graph, and for nodes that arrive later, without training again.",
+    help="Vectors for the nodes of a graph, and for nodes that arrive later, without fitting again.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -33,7 +33,7 @@ app.add_typer(data_app, name="data")
 
 
 def _add_research() -> None:
-    """Add the commands of `sanne_lab`; without that package they only say how to get them, and are not listed."""
+    """Add the commands of `sanne_lab`; without that package they are hidden and only say how to get it."""
     if (commands := research_module("cli")) is not None:
         for name, group in commands.APPS.items():
             app.add_typer(group, name=name)
@@ -52,16 +52,16 @@ _add_research()
 
 def main() -> None:
     """Run a command; a user's mistake ends in one line on stderr and exit code 2."""
-    # Before OpenMP is loaded: threads that wait by sleeping, not by spinning, are up to 7 times faster on busy cores.
+    # Must precede loading OpenMP: sleeping instead of spinning threads are up to 7 times faster on busy cores.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    if sys.stderr.isatty():  # the stages of what takes long; elsewhere only with --verbose
+    if sys.stderr.isatty():  # show the stages of long commands; elsewhere only with --verbose
         logging.getLogger("sanne").setLevel(logging.INFO)
     with remembered_interrupts():
         try:
             app()
         except Exception as error:
-            if was_interrupted():  # whatever a library made of it
+            if was_interrupted():  # whatever a library turned it into
                 sys.exit(130)
             if not isinstance(error, SanneError | OSError):
                 raise

@@ -28,16 +28,16 @@ def fit(
     out: Annotated[Path | None, typer.Option(help="The model folder to write.")] = None,
     columns: options.Columns,
     recipe: options.Recipe = DEFAULT_RECIPE,
-    dim: Annotated[int | None, typer.Option(help="Size of a vector. Default: as the recipe says.", min=1)] = None,
+    dim: Annotated[int | None, typer.Option(help="Dimensions of a vector. Default: the recipe's.", min=1)] = None,
     text_encoder: Annotated[
         str | None,
         typer.Option(
-            help="Beside words, read texts with sentence-transformers:NAME_OR_FOLDER or model2vec:NAME_OR_FOLDER.",
+            help="Text encoder in addition to words: sentence-transformers:NAME_OR_FOLDER or model2vec:NAME_OR_FOLDER.",
             metavar="ENCODER",
         ),
     ] = None,
     seed: options.Seed = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted fit after its last epoch.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Recipe paper: continue an interrupted fit.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the model in the folder, if there is one.")] = False,
     settings: options.Sets = None,
     dtype: options.VectorType = "float32",
@@ -75,7 +75,7 @@ def fit(
         return
     with claimed(out), options.limited(memory, out):
         graph = _load(origin)
-        origin = replace(origin, **graph.chosen)  # newcomers are read in the same way, whatever their table looks like
+        origin = replace(origin, **graph.chosen)  # new nodes are read the same way, whatever their table looks like
         seconds = _fit_and_save(model, graph, origin, out, resume, dtype)
     record = model.artifact_.record
     losses = record.get("losses")  # of a model that is trained
@@ -98,9 +98,9 @@ def fit(
 
 def _confirm_replacing(out: Path) -> None:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise InputError(f"{out} has a model already: --force replaces it, or give another --out")
+        raise InputError(f"{out} already has a model: --force replaces it, or give another --out")
     with tqdm.external_write_mode(file=sys.stderr):  # the clock waits
-        replaces = typer.confirm(f"{out} has a model already. Replace it?", err=True)
+        replaces = typer.confirm(f"{out} already has a model. Replace it?", err=True)
     if not replaces:
         raise typer.Exit(2)
 
@@ -115,7 +115,7 @@ def _load(origin: "ModelSource") -> "Graph":
 def _fit_and_save(
     model: "SANNE", graph: "Graph", origin: "ModelSource", out: Path, resume: bool, dtype: "Dtype"
 ) -> float:
-    """Train with a checkpoint beside `out`, removed once the model is saved; returns the seconds of training."""
+    """Fit with a checkpoint next to `out`, removed once the model is saved; returns the seconds of the fit."""
     checkpoint = out.with_name(out.name + ".checkpoint")
     if checkpoint.exists() and not resume:
         options.notes.print(f"starting over: {checkpoint} holds an unfinished fit (--resume continues it)")

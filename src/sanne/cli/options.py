@@ -29,13 +29,13 @@ TIMED = ("build", "fit", "embed", "predict", "similar", "explain", "evaluate", "
 
 VectorType = Annotated[
     Literal["float32", "float16"],
-    typer.Option("--dtype", help="Numbers of the written vectors; float16 halves a Parquet or .npy file."),
+    typer.Option("--dtype", help="Type of the written numbers; float16 halves the size of Parquet and .npy files."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
-Recipe = Annotated[str, typer.Option(help="best, fast or paper.")]
+Recipe = Annotated[str, typer.Option(help="Named settings: best, fast or paper.")]
 NodeTable = Annotated[Path | None, typer.Option(help="Table with a column id, and text or features.")]
 CurrentGraph = Annotated[
-    str | None, typer.Option("--graph", help="The graph as it is now. Default: the one that was fitted.")
+    str | None, typer.Option("--graph", help="The current graph. Default: the one that was fitted.")
 ]
 NodeList = Annotated[
     Path | None, typer.Option("--nodes", help="One node id per line, or a table with a column id. Default: all nodes.")
@@ -50,10 +50,10 @@ LabelId = Annotated[
 ]
 LabelShare = Annotated[
     float | None,
-    typer.Option(help="Share of each class to train on, as in 0.1. Default: 20 nodes a class.", min=0.001, max=0.9),
+    typer.Option(help="Share of each class to train on, such as 0.1. Default: 20 nodes per class.", min=0.001, max=0.9),
 ]
-Picture = Annotated[Path, typer.Option(help="map.png, .svg, .pdf, or .html for a page to explore.")]
-ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder that sanne fit wrote.")]
+Picture = Annotated[Path, typer.Option(help="map.png, .svg, .pdf, or .html for an interactive page.")]
+ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder written by sanne fit.")]
 Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same vectors.", min=0)]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe.")]
 KnownText = Annotated[
@@ -61,7 +61,7 @@ KnownText = Annotated[
 ]
 Memory = Annotated[
     str | None,
-    typer.Option("--memory", help="Memory limit, such as 8GiB: larger arrays are kept on disk, beside --out."),
+    typer.Option("--memory", help="Memory limit, such as 8GiB: larger arrays are kept on disk, next to --out."),
 ]
 Estimated = Annotated[bool, typer.Option("--estimate", help="Estimate time and memory, run nothing.")]
 Source = Annotated[
@@ -93,20 +93,20 @@ def program_options(
 
 
 def require_labels(labels: Path | None, *named: str | None) -> None:
-    """Refuse names of columns of a table of labels that is not given."""
+    """Refuse column names for a label table that is not given."""
     if labels is None and any(named):
-        raise InputError("--label and --id name columns of a table of labels: give --labels labels.csv")
+        raise InputError("--label and --id name columns of the label table: give --labels labels.csv")
 
 
 def require_out(out: Path | None, example: str) -> Path:
-    """The value of `--out`, which may only be left out with `--estimate`."""
+    """The value of `--out`, which is optional only with `--estimate`."""
     if out is None:
-        raise InputError(f"missing --out: give --out {example}, or --estimate for the time and memory it would take")
+        raise InputError(f"missing --out: give --out {example}, or --estimate to estimate time and memory")
     return out
 
 
 def limited(memory: str | None, out: Path) -> AbstractContextManager[None]:
-    """The limit that --memory sets, with files beside what is written."""
+    """The limit set by --memory, with temporary files next to the output."""
     from sanne.files.scratch import memory_limit
     from sanne.graph.folder.build import parse_size
 
@@ -125,7 +125,7 @@ def parse_settings(pairs: list[str] | None) -> dict[str, Any] | None:
 
 
 def parse_kind_weights(pairs: list[str] | None) -> dict[str, float] | str | None:
-    """Pairs from `--kind-weight` as a dictionary; "auto" and None as they are."""
+    """Pairs from `--kind-weight` as a dictionary; "auto" and None unchanged."""
     if not pairs or pairs == ["auto"]:
         return pairs[0] if pairs else None
     weights = {}
@@ -146,32 +146,33 @@ Columns = dict[str, Any]  # see `reads_graph`
 def _graph_columns(
     node_table: NodeTable = None,
     text: Annotated[
-        list[str] | None, typer.Option(help="Column with text; may be repeated. Default: by their look.")
+        list[str] | None, typer.Option(help="Column with text; may be repeated. Default: what looks like text.")
     ] = None,
     features: Annotated[
-        list[str] | None, typer.Option(help="Feature columns. Default: without text, every numeric one.")
+        list[str] | None,
+        typer.Option(help="Feature column; may be repeated. Default: without text, all numeric columns."),
     ] = None,
     label: Annotated[
         str | None, typer.Option(help="Column with classes, not used as a feature. Default: label.")
     ] = None,
-    src: Annotated[str | None, typer.Option(metavar="COLUMN", help="Edge column with one end. Default: src.")] = None,
-    dst: Annotated[str | None, typer.Option(metavar="COLUMN", help="Edge column with the other. Default: dst.")] = None,
+    src: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of edge sources. Default: src.")] = None,
+    dst: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of edge targets. Default: dst.")] = None,
     id: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column with node ids. Default: id.")] = None,
-    kind: Annotated[str | None, typer.Option(metavar="COLUMN", help="Edge column that names kinds of edges.")] = None,
+    kind: Annotated[str | None, typer.Option(metavar="COLUMN", help="Edge column with the edge type.")] = None,
     kind_weight: Annotated[
         list[str] | None,
         typer.Option(
             metavar="KIND=NUMBER",
-            help="How much a kind of edge counts, as in cites=2,mentions=0.5; 0 leaves it out. Or auto.",
+            help="Weights of edge types, such as cites=2,mentions=0.5; 0 drops a type. Or auto.",
         ),
     ] = None,
     unknown: Annotated[
         Literal["refuse", "drop", "add"] | None,
-        typer.Option(help="Edges to nodes without a row: refuse, drop them, or add the nodes."),
+        typer.Option(help="Edges to nodes without a row: refuse them, drop them, or add the nodes."),
     ] = None,
-    directed: Annotated[bool, typer.Option("--directed", help="Keep the direction of edges.")] = False,
+    directed: Annotated[bool, typer.Option("--directed", help="Treat edges as directed.")] = False,
 ) -> Columns:
-    """What a command was told about columns, as `load_graph` takes it; readers will say what they read."""
+    """The column options of a command as arguments of `load_graph`; readers will log what they read."""
     logging.getLogger("sanne.graph").setLevel(logging.INFO)
     columns = {"text": text or None, "features": features or None, "label": label, "src": src, "dst": dst, "id": id}
     weights = parse_kind_weights(kind_weight)
@@ -196,7 +197,7 @@ def reads_graph(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def show(result: dict[str, Any], as_json: bool, note: str | None = None) -> None:
-    """A result as JSON, or after a note as a table, without values that are None."""
+    """Print a result as JSON, or as a table after a note, leaving out None."""
     if as_json:
         print_json(result)
         return
@@ -206,7 +207,7 @@ def show(result: dict[str, Any], as_json: bool, note: str | None = None) -> None
 
 
 def _in_words(name: str, value: Any) -> tuple[str, str]:
-    """A row of a table: memory and time in units that people use."""
+    """A row of a table, with memory and time in readable units."""
     words = name.replace("_", " ")
     if name.endswith("seconds"):
         return words.removesuffix("seconds").strip() or "time", duration(value)
@@ -217,7 +218,7 @@ def _in_words(name: str, value: Any) -> tuple[str, str]:
 
 
 def duration(seconds: float) -> str:
-    """A time as a person would say it: 0.4 s, 43 s, 3 min 20 s, 2 h 5 min."""
+    """A readable time: 0.4 s, 43 s, 3 min 20 s, 2 h 5 min."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     whole = round(seconds)
@@ -228,7 +229,7 @@ def duration(seconds: float) -> str:
 
 
 def note_alone(graph: "Graph", ids: Sequence[Any] | None) -> int:
-    """Say how many of some nodes have no links; returns how many."""
+    """Print how many of the nodes have no links, and return it."""
     if count := len(graph.without_links(None if ids is None else graph.nodes_of(ids))):
         few = "1 node has" if count == 1 else f"{count:,} nodes have"
         notes.print(f"{few} no links: a vector is then made of the node's own text or numbers, if it has any")
@@ -248,7 +249,7 @@ def print_json(result: dict[str, Any]) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """The value with Python's numbers for numpy's, and null for NaN, which JSON does not have."""
+    """The value with numpy's numbers as Python's, and NaN, which JSON lacks, as null."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

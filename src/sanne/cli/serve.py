@@ -28,7 +28,7 @@ def serve(
     text: options.KnownText = None,
     store: Annotated[Path | None, typer.Option(help="Folder for added nodes. Default: MODEL.store.")] = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0: choose a free port and print it.", min=0, max=65535)] = 8080,
+    port: Annotated[int, typer.Option(help="The port; 0 chooses a free one and prints it.", min=0, max=65535)] = 8080,
     allow_host: Annotated[
         list[str] | None,
         typer.Option(
@@ -63,7 +63,7 @@ def serve(
     now = origin.load()
     folder = store or model.absolute().with_name(model.absolute().name + ".store")
     engine = Engine.open(model, now, folder, artifact)
-    # Without a token, whatever a browser on this machine shows could ask; it does so by a name of its own.
+    # Without a token, any web page in a browser on this machine could send requests, under its own host name.
     hosts = [*loopback_names(host), *(allow_host or [])] if token is None and is_loopback(listener) else None
     app = make_app(engine, config, token=token, hosts=hosts)
     named = named_classes(origin.dataset, now.labels) if origin.dataset and now.labels is not None else None

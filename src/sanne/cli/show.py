@@ -17,12 +17,12 @@ def plot(
     id: options.LabelId = None,
     graph: options.CurrentGraph = None,
     node_table: options.NodeTable = None,
-    new: Annotated[Path | None, typer.Option(help="Vectors of new nodes (from sanne embed), to be marked.")] = None,
+    new: Annotated[Path | None, typer.Option(help="Vectors of new nodes (from sanne embed) to mark.")] = None,
     color: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="label, community, uncertainty, or a column of the label or node table."),
     ] = None,
-    regions: Annotated[bool, typer.Option(help="Write names on regions, from the words of their nodes.")] = True,
+    regions: Annotated[bool, typer.Option(help="Name regions by their distinctive words.")] = True,
     seed: options.Seed = 0,
     as_json: options.Json = False,
 ) -> None:

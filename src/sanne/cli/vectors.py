@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from sanne.infer.explain import MadeOf
     from sanne.vectors.vectors import Embedding
 
-_SOON_READ = 100_000  # nodes of a graph that is read only to say whether one of them has links
+_SOON_READ = 100_000  # nodes; a graph this small is read just to tell whether one of them has links
 _PARTS = {
     "own": "its own words",
     "around": "words of nodes around it",
@@ -46,14 +46,14 @@ def embed(
         str | None, typer.Option(help="With Ray: address of the cluster. Default: start Ray on this machine.")
     ] = None,
     partitioned: Annotated[
-        bool, typer.Option("--partitioned", help="With Ray: each process holds a part of the graph. For all nodes.")
+        bool, typer.Option("--partitioned", help="With Ray: split the graph between processes. Embeds all nodes.")
     ] = False,
     dtype: options.VectorType = "float32",
     memory: options.Memory = None,
     estimate: options.Estimated = False,
     as_json: options.Json = False,
 ) -> None:
-    """Compute vectors for nodes, fitted or new, from walks over the graph as it is now."""
+    """Compute vectors of nodes, fitted or new, from walks over the current graph."""
     import numpy as np
 
     from sanne.device import peak_memory
@@ -68,9 +68,9 @@ def embed(
     from sanne.vectors.formats import check_output, write_parts
 
     if partitioned and (engine != "ray" or nodes is not None or explain):
-        raise InputError("--partitioned is for all nodes with --engine ray, without --nodes and --explain")
+        raise InputError("--partitioned embeds all nodes with --engine ray: leave out --nodes and --explain")
     if id is not None and (nodes is None or ending(nodes) not in TABLES):
-        raise InputError("--id names a column of a table of nodes: give --nodes nodes.csv")
+        raise InputError("--id names a column of the table of nodes: give --nodes nodes.csv")
     if not estimate:
         out = options.require_out(out, "vectors.parquet")
         if engine == "ray" and dtype != "float32":
@@ -105,7 +105,7 @@ def embed(
         for part in embed_parts(artifact, now, wanted, explain=explain):
             uncertainties.append(part.uncertainty[np.isfinite(part.uncertainty)])
             yield part
-            raise_if_interrupted()  # an interrupt that a library lost
+            raise_if_interrupted()  # an interrupt that a library swallowed
 
     with options.limited(memory, out):
         write_parts(out, watched(), count, artifact.model.vector_dim, dtype=dtype)
@@ -125,9 +125,9 @@ def embed(
 def similar(
     model: options.ModelFolder,
     node_id: Annotated[str, typer.Argument(metavar="NODE_ID")],
-    k: Annotated[int, typer.Option("-k", help="How many.", min=1)] = 10,
-    vectors: Annotated[Path | None, typer.Option(help="What sanne embed wrote for the node, if it is new.")] = None,
-    graph: Annotated[str | None, typer.Option(help="The graph that contains the node, if it is new.")] = None,
+    k: Annotated[int, typer.Option("-k", help="How many nodes to list.", min=1)] = 10,
+    vectors: Annotated[Path | None, typer.Option(help="For a new node: what sanne embed wrote.")] = None,
+    graph: Annotated[str | None, typer.Option(help="For a new node: the graph that contains it.")] = None,
     node_table: options.NodeTable = None,
     text: options.KnownText = None,
     as_json: options.Json = False,
@@ -169,10 +169,10 @@ def explain(
     graph: options.CurrentGraph = None,
     node_table: options.NodeTable = None,
     text: options.KnownText = None,
-    k: Annotated[int, typer.Option("-k", help="How many words, links and nodes.", min=1)] = 10,
+    k: Annotated[int, typer.Option("-k", help="How many words, links and nodes to list.", min=1)] = 10,
     as_json: options.Json = False,
 ) -> None:
-    """Name the words, links and nodes that vectors are made of."""
+    """Show which words, links and nodes contributed to a vector."""
     from sanne.infer.explain import made_of
     from sanne.model.artifact import Artifact
     from sanne.source import ModelSource

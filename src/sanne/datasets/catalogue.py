@@ -60,7 +60,7 @@ CATALOG: dict[str, Dataset] = {
 
 
 def catalog() -> dict[str, Dataset]:
-    """All datasets at hand; the research package adds its own when it is imported."""
+    """All available datasets; the research package adds its own when it is imported."""
     research_module("datasets")
     return CATALOG
 
@@ -95,7 +95,7 @@ def load_dataset(name: str) -> Graph:
 
 
 def named_classes(name: str, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Class numbers as words, for people to read, where the names are known; other labels as they are."""
+    """Class numbers replaced by class names where these are known; other labels unchanged."""
     names = find_dataset(name).classes
     if not names or labels.ndim != 1:
         return labels

@@ -1,4 +1,4 @@
-"""What the points of a map are coloured by: classes, the largest with colours of their own, or numbers on a scale."""
+"""Colours of the points of a map: classes, the largest with their own colours, or numbers on a scale."""
 
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from sanne.vectors.normalise import unit
 
 Codes = npt.NDArray[np.uint16]
 
-# Each pair is one hue, on light and on dark paper; told apart, as far as so many can be, with any colour vision.
+# Each pair is one hue, for a light and a dark background; as distinguishable as so many can be with any colour vision.
 _PAIRS = (
     ("#0072B2", "#4C9BE8"), ("#E69F00", "#FFB227"), ("#009E73", "#2BC48A"), ("#CC79A7", "#F29CD0"),
     ("#56B4E9", "#9AD8FF"), ("#D55E00", "#FF7A2E"), ("#B5A400", "#E8DC6A"), ("#332288", "#8F7BEA"),
@@ -31,7 +31,7 @@ _PLACES = np.linspace(0, len(_STOPS) - 1, STEPS)
 _CHANNELS = np.stack([np.interp(_PLACES, np.arange(len(_STOPS)), channel) for channel in _STOPS.T], axis=1).astype(int)
 _SHADES = tuple(f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in _CHANNELS.tolist())
 _NONE: Codes = np.zeros(0, np.uint16)
-_FEW = 20  # integers with more different values than this are a scale, not classes
+_FEW = 20  # integers with more distinct values than this are a scale, not classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class Colouring:
         return np.array(table)[np.minimum(self.codes, len(table) - 1)]
 
     def encode(self, values: Any) -> Codes:
-        """The codes of any values, as numbers or as names of classes; NO_COLOUR for those that are not among them."""
+        """The codes of values, given as numbers or class names; NO_COLOUR for unknown ones."""
         codes = np.full(len(values), NO_COLOUR, np.uint16)
         if self.kind == "number":
             numbers = np.asarray(values, np.float64)
@@ -73,14 +73,16 @@ class Colouring:
 
 
 def colour_by(title: str, values: Any, vectors: npt.NDArray[Any] | None = None, *, scale: bool = True) -> Colouring:
-    """Numbers with many values as a scale, all else as classes; None, NaN, "" and -1 have no colour.
+    """Numbers with many values as a scale, anything else as classes; None, NaN, "" and -1 have no colour.
 
     With `vectors`, classes whose vectors are alike get colours that are not. Without `scale`, numbers are classes too.
     """
     column = np.asarray(values)
     numbers = _numbers(column) if scale else None
     if numbers is not None:
-        known = numbers[np.isfinite(numbers)]  # from percentiles, as a few extremes would squeeze the others together
+        known = numbers[
+            np.isfinite(numbers)
+        ]  # from percentiles, since a few outliers would squeeze the others together
         low, high = np.percentile(known, (1, 99)).tolist() if len(known) else (0.0, 0.0)
         found = Colouring(title, "number", _NONE, low=low, high=high, light=_SHADES, dark=_SHADES)
         return replace(found, codes=found.encode(numbers))
@@ -113,13 +115,15 @@ def _numbers(column: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
 
 
 def _spread(codes: Codes, count: int, vectors: npt.NDArray[Any] | None) -> list[int]:
-    """A place in the palette for each class, the largest first: far from the colours of classes that are alike."""
+    """A palette index for each class, the largest first: far from the colours of similar classes."""
     if vectors is None or count < 3:
         return list(range(count))
     means = np.array([vectors[codes == code].mean(axis=0, dtype=np.float64) for code in range(count)])
     alike = np.exp(4 * unit(means - means.mean(axis=0)) @ unit(means - means.mean(axis=0)).T)
     colours = np.array([[int(light[at : at + 2], 16) for at in (1, 3, 5)] for light in PALETTE]) / 255
-    apart = np.linalg.norm((colours[:, None] - colours) * (0.55, 0.77, 0.33), axis=2)  # as the eye weighs channels
+    apart = np.linalg.norm(
+        (colours[:, None] - colours) * (0.55, 0.77, 0.33), axis=2
+    )  # perceptual weights of the channels
     order: list[int] = []
     for code in range(count):
         free = [k for k in range(len(PALETTE)) if k not in order][: count - len(order) + 2]

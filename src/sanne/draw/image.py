@@ -1,4 +1,4 @@
-"""Pictures as .png, .svg or .pdf: the map, and which classes are mistaken for which; no global state of matplotlib."""
+"""Pictures as .png, .svg or .pdf: the map and the confusion matrix, without matplotlib's global state."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,9 +16,9 @@ from sanne.files.atomic import check_target, replaced_file
 PICTURES = (".png", ".svg", ".pdf")
 MAPS = (*PICTURES, ".html")
 _REGION_SIZES = (11.0, 8.0)  # points, the letters of regions; the finest are for pages, where one can zoom
-_NUDGES = (0, 1, -1, 2, -2)  # heights of a name that it is moved by where it would overlap another
+_NUDGES = (0, 1, -1, 2, -2)  # how far a name is moved to avoid overlap, in heights of its text
 _HEIGHT, _LEGEND = 7.2, 2.7  # inches
-_MOST = 30  # classes with a row of their own; the others share one
+_MOST = 30  # classes with their own row; the others share one
 _WRITTEN = 15  # with more rows than this, shares are not written into the squares
 
 
@@ -138,7 +138,7 @@ def check_picture(path: Path, endings: Sequence[str] = PICTURES) -> None:
 
 
 def plot_confusion(counts: npt.ArrayLike, names: Sequence[Any], path: Path) -> None:
-    """Draw counts (true classes, predicted classes) as shares of each true class, the commonest class first."""
+    """Draw a confusion matrix (true classes, predicted classes) as shares of each true class, largest first."""
     check_picture(path)
     shares, labels = _shares(np.asarray(counts), [str(name) for name in names])
     size = 2.6 + 0.32 * max(len(labels), 6)
@@ -160,7 +160,7 @@ def plot_confusion(counts: npt.ArrayLike, names: Sequence[Any], path: Path) -> N
 
 
 def _shares(counts: npt.NDArray[Any], names: list[str]) -> tuple[npt.NDArray[np.float64], list[str]]:
-    """Percent of every true class, commonest first; rare classes are one, `other`, if there are many."""
+    """Percent of every true class, largest first; if there are many, rare ones are merged as `other`."""
     order = np.argsort(-counts.sum(axis=1), kind="stable")
     counts, names = counts[order][:, order], [names[k] for k in order]
     if len(names) > _MOST:

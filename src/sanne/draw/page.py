@@ -22,7 +22,7 @@ _SCRIPTS = '<script type="importmap">{}</script><script type="module">import "ma
 
 
 def write_page(picture: MapPicture, path: Path) -> None:
-    """Write a map as a page; scripts and styles are inlined, and nothing is asked of a network."""
+    """Write a map as a page; scripts and styles are inlined, and nothing is loaded from a network."""
     packed = gzip.compress(json.dumps(_data(picture), separators=(",", ":")).encode(), compresslevel=6, mtime=0)
     imports = {file.name: _module(file.read_text(encoding="utf-8")) for file in sorted(FILES.glob("*.js"))}
     page = (FILES / "index.html").read_text(encoding="utf-8")
@@ -67,6 +67,6 @@ def _packed(array: npt.NDArray[Any], kind: str) -> str:
 
 
 def _module(script: str) -> str:
-    """A script as a data URL, which has no folder: what it imports are names in the import map."""
+    """A script as a data URL; since that has no folder, its imports are names in the import map."""
     bare = re.sub(r'(from|import) "\./', r'\1 "', script)
     return f"data:text/javascript;base64,{base64.b64encode(bare.encode()).decode()}"

@@ -1,4 +1,4 @@
-"""What a map shows: points, ways to colour them, named regions; the same in pictures, in pages and on the server."""
+"""What a map shows: points, colourings, named regions; shared by pictures, pages and the server."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _FEWEST = 40  # nodes with regions; fewer have too few words to name them by
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """What is known of the nodes of a map, wherever it puts them: `columns` of values to colour by, texts and ids."""
+    """What is known about the nodes of a map, apart from their positions: `columns` to colour by, texts and ids."""
 
     reduced: npt.NDArray[Any]  # (nodes, width): vectors on their principal axes
     columns: Mapping[str, Any]
@@ -26,7 +26,7 @@ class Nodes:
     seed: int
 
     def contents(self, points: npt.NDArray[Any]) -> tuple[list[Colouring], list[Region]]:
-        """A colouring for every column that holds one value a node, and for communities; the named regions."""
+        """A colouring for every column with one value per node, and for communities; the named regions."""
         colourings, regions = self._given, []
         if len(points) >= _FEWEST:
             levels = find_levels(self._clusters, points)

@@ -43,9 +43,9 @@ def plot_map(
 ) -> None:
     """Draw (n, dim) vectors as a map: a .png, .svg or .pdf picture, or an .html page that works offline.
 
-    Points are coloured by `color`: "label", "community" or one of the `columns`, where None, NaN, "" and -1 stand for
-    no value. Regions are named by words of the `texts`, else by labels or ids. `new` marks new nodes, which get a dark
-    ring. The page offers all colourings, shows texts, and links if the (n, n) scipy matrix is given.
+    Points are coloured by `color`: "label", "community" or one of the `columns`, where None, NaN, "" and -1 mean
+    no value. Regions are named by words from the `texts`, else by labels or ids. `new` marks new nodes, which get a
+    dark ring. The page offers all colourings, shows texts, and links if the (n, n) scipy matrix is given.
 
     >>> plot_map(model.embedding_, graph.labels, "map.png", texts=graph.texts, title="Cora")
     """

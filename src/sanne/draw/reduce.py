@@ -1,4 +1,4 @@
-"""Vectors in two dimensions: principal axes, then t-SNE, with the settings of both; places for further vectors."""
+"""Vectors in two dimensions: principal components, then t-SNE; placing further vectors on the map."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,9 +13,9 @@ from sanne.vectors.normalise import unit
 Rows = npt.NDArray[np.int64]
 Floats = npt.NDArray[Any]  # float32 or float64; results have the type of the vectors
 
-FEWEST = 10  # points; below, t-SNE has no neighbourhoods
+FEWEST = 10  # points; t-SNE needs this many
 WIDTH = 50  # principal axes that t-SNE reads
-SMALLEST_EXTENT = 1e-5  # points closer together than this differ by rounding only
+SMALLEST_EXTENT = 1e-5  # points closer together than this differ only by rounding
 FITTED_AT_MOST = 100_000  # points that t-SNE sees; others are placed between them
 _ATTRACTED = 15  # neighbours that t-SNE pulls together
 _FEW, _PERPLEXITY = 500, 30.0  # points, below which t-SNE weighs neighbours by distance, with this perplexity
@@ -42,7 +42,7 @@ class PrincipalAxes:
 
 
 def lay_out(reduced: Floats, seed: int, progress: Callable[[float], Any]) -> Floats:
-    """A t-SNE map of rows in random order: of all, or of the first ones and the others near those they resemble.
+    """A t-SNE map of rows in random order: of all, or of the first ones, with the others placed near similar rows.
 
     `progress` is called with the share of the work that is done.
     """
@@ -58,7 +58,7 @@ def first_two(reduced: Floats) -> Floats:
 
 
 def tsne_points(reduced: Floats, seed: int, progress: Callable[[float], Any]) -> Floats:
-    """A t-SNE map, or the first two axes where t-SNE cannot tell points apart; the same for the same seed."""
+    """A t-SNE map, or the first two components where t-SNE cannot tell points apart; the same for the same seed."""
     count = len(reduced)
     if count < FEWEST or reduced.shape[1] < 2 or np.ptp(reduced[:, 0]) < SMALLEST_EXTENT:
         return first_two(reduced)
@@ -71,8 +71,8 @@ def tsne_points(reduced: Floats, seed: int, progress: Callable[[float], Any]) ->
         calls += 1
         progress(min(1.0, calls * _STEPS_A_REPORT / (early + late)))
 
-    # The same pull from every neighbour: on 63,436 Debian packages it takes 40% of the time that a perplexity of 30
-    # does, and packages lie among more of their own section. A few nodes would collapse.
+    # Equal weights for all neighbours: on 63,436 Debian packages this takes 40% of the time that a perplexity of 30
+    # does, and packages have more neighbours of their own section. With few nodes the map would collapse.
     rows, state = np.asarray(reduced, np.float64), derived_seed(seed, "plot") % 2**31
     package = tsne_package()
     start = package.initialization.pca(rows, random_state=state)
@@ -86,8 +86,8 @@ def tsne_points(reduced: Floats, seed: int, progress: Callable[[float], Any]) ->
         early_exaggeration_iter=early,
         n_iter=late,
         negative_gradient_method="fft" if many else "bh",
-        theta=0.8,  # twice as fast as 0.5, and the eye sees no difference
-        n_jobs=1,  # with more, the sums change with the order of work
+        theta=0.8,  # twice as fast as 0.5, without a visible difference
+        n_jobs=1,  # more would make sums depend on the order of work
         callbacks=report,
         callbacks_every_iters=_STEPS_A_REPORT,
     )
@@ -103,7 +103,7 @@ def tsne_package() -> Any:
 def nearest(reference: Floats, rows: Floats, count: int) -> tuple[Rows, Floats]:
     """For each row `count` nearest rows of the reference, and their distances, nearest first.
 
-    For very many rows, only the parts of the reference around each are looked at, so that a near one may be missed.
+    For very many rows, only the parts of the reference around each are searched, so a near one may be missed.
     """
     if len(rows) <= _MANY:
         return _nearest_of_all(reference, rows, count)
@@ -128,9 +128,9 @@ def _nearest_of_all(reference: Floats, rows: Floats, count: int) -> tuple[Rows, 
 
 
 def between(reference: Floats, points: Floats, rows: Floats) -> Floats:
-    """Points for rows among those of their nearest neighbours, most of which are close together; the map stays.
+    """Points for new rows among those of their nearest neighbours; the map itself does not change.
 
-    A weighted mean: less the farther a neighbour is, and the farther its point is from the median of the points.
+    A weighted mean: neighbours count less the farther they are, and the farther their point is from the median point.
     """
     found, distances = nearest(reference, rows, _NEIGHBOURS)
     near = points[found]  # (rows, neighbours, 2)

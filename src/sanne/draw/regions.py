@@ -1,4 +1,4 @@
-"""Regions of a map and their names: clusters inside clusters, named by the words that set them apart."""
+"""Regions of a map and their names: nested clusters, named by their distinctive words."""
 
 import re
 from collections import Counter, defaultdict
@@ -28,12 +28,12 @@ _FINE, _MIDDLE, _BROAD = 150, 50, 18  # clusters at most
 _FEWEST = 12  # nodes in a fine cluster, on average
 _SAMPLE = 40_000  # nodes that are clustered; the others join the nearest
 _TEXTS = 60_000  # that are read for names
-_GLUE_TEXTS = 20_000  # that are read for words that name nothing
+_GLUE_TEXTS = 20_000  # that are read to find function words
 _LETTERS = 120  # of a text that are read: its title, mostly
 _ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
 _BREAK = re.compile(r"[^\w\s'-]+|\n")  # between phrases
 _WORDS = 20_000  # that are considered
-_GLUE = (0.07, 10)  # share of all words, and how many, that must follow a word that names nothing
+_GLUE = (0.07, 10)  # share and number of different words that must follow a function word
 _NAMED = (2, 3, 3)  # words in a name, by level
 _CLEAR = 0.5  # of the score of a name's first word, which its others have at least
 
@@ -62,7 +62,7 @@ def find_clusters(rows: npt.NDArray[Any], seed: int) -> Clusters:
 
 
 def find_levels(clusters: Clusters, points: npt.NDArray[Any]) -> Levels:
-    """Clusters at three levels: those that are near each other on the map are joined to broader ones."""
+    """Clusters at three levels: those near each other on the map are merged into broader ones."""
     found = sp.csr_matrix((np.ones(len(clusters)), (clusters, np.arange(len(clusters)))))
     middles = np.array([np.median(points[row.indices], axis=0) for row in found])
     levels = [clusters]
@@ -73,7 +73,7 @@ def find_levels(clusters: Clusters, points: npt.NDArray[Any]) -> Levels:
 
 
 def _broad_count(tree: npt.NDArray[np.float64]) -> int:
-    """How many broad clusters there are: where joining two more of them costs most, compared with the join before."""
+    """How many broad clusters there are: where the cost of merging two more jumps most."""
     heights = tree[::-1, 2]  # of the join that leaves 1, 2, 3, ... clusters
     counts = np.arange(2, min(_BROAD, len(heights)) + 1)
     ratios = heights[counts - 2] / np.maximum(heights[np.minimum(counts - 1, len(heights) - 1)], 1e-9)
@@ -81,7 +81,7 @@ def _broad_count(tree: npt.NDArray[np.float64]) -> int:
 
 
 def find_regions(points: npt.NDArray[Any], levels: Levels, names: Names) -> list[Region]:
-    """The named clusters, where those that their names fit are densest; broad ones first, large ones before small ones.
+    """The named clusters, placed where the nodes that fit their names are densest; broad ones first, then by size.
 
     Of clusters with the same name, only the broadest and largest is a region.
     """
@@ -107,7 +107,7 @@ def _peak(points: npt.NDArray[Any], radius: float) -> tuple[float, float]:
 def region_names(levels: Levels, *, texts: Any = None, labels: Any = None, ids: Any, rows: Any) -> Names:
     """For each level the names of its clusters, and which nodes they fit.
 
-    Names are words of the texts; without texts the commonest label; without labels the ids of nodes in the middle of
+    Names are words of the texts; without texts the most common label; without labels the ids of nodes in the middle of
     `rows`, the vectors.
     """
     if texts is not None and any(texts[i] for i in range(min(len(texts), 1000))):
@@ -138,7 +138,7 @@ def _id_names(clusters: Clusters, ids: Sequence[Any], rows: npt.NDArray[Any]) ->
 def _word_names(levels: Levels, texts: Sequence[Any]) -> Names:
     """Class-based TF-IDF: the share of a cluster's texts with a word, times how much larger it is than elsewhere.
 
-    Words that are spread over many fine clusters count less: in any language, those say nothing of a subject.
+    Words spread over many fine clusters count less: in any language, those tell nothing about a subject.
     """
     read = np.arange(0, len(texts), len(texts) // _TEXTS + 1)
     openings = [_ADDRESS.sub(" ", str(texts[row] or ""))[:_LETTERS] for row in read.tolist()]
@@ -155,7 +155,7 @@ def _word_names(levels: Levels, texts: Sequence[Any]) -> Names:
         clusters, own = np.unique(levels[read, level], return_inverse=True)
         shares, sizes = _shares(own, counts)
         shares[:, ~spoken] = 0
-        shares[shares * sizes < min(2.5, 0.5 * float(sizes.min()))] = 0  # said once is said by chance
+        shares[shares * sizes < min(2.5, 0.5 * float(sizes.min()))] = 0  # a single occurrence is chance
         more = np.log(np.maximum(shares, 1e-9) / np.maximum(shares.mean(axis=0), 1e-9))
         scores = shares * np.maximum(more, 0) * rarity
         parent = np.zeros(len(clusters), np.int64)
@@ -173,7 +173,7 @@ def _word_names(levels: Levels, texts: Sequence[Any]) -> Names:
 
 
 def _glue(texts: Sequence[str]) -> set[str]:
-    """Words that almost any other may follow: in most languages articles, prepositions, "and"."""
+    """Function words, which almost any word may follow: in most languages articles, prepositions, "and"."""
     phrases = (phrase for text in texts[:: len(texts) // _GLUE_TEXTS + 1] for phrase in _BREAK.split(text))
     following: dict[str, list[int]] = defaultdict(list)
     for (word, _), count in Counter(pair for phrase in phrases for pair in pairwise([*words(phrase), ""])).items():
@@ -183,7 +183,7 @@ def _glue(texts: Sequence[str]) -> set[str]:
 
 
 def _variety(counts: Sequence[int]) -> float:
-    """How many equally frequent things would be as hard to foretell."""
+    """Perplexity: how many equally frequent items would be as hard to predict."""
     parts = np.array(counts) / max(1, sum(counts))
     return float(np.exp(-parts @ np.log(parts)))
 
@@ -206,7 +206,7 @@ def _rarity(clusters: Clusters, counts: Any) -> npt.NDArray[Any]:
 def _choose(
     scores: npt.NDArray[Any], parent: Clusters, vocabulary: list[str], inherited: dict[int, set[str]], most: int
 ) -> list[list[str]]:
-    """Words for each cluster, the best first; no stem is used by two clusters inside one, nor by that one."""
+    """Words for each cluster, the best first; a cluster and the clusters inside it share no stem."""
     best = np.argsort(-scores, axis=1, kind="stable")[:, : 12 * most]
     offers = [
         (scores[k, word], k, vocabulary[word]) for k in range(len(scores)) for word in best[k] if scores[k, word] > 0
@@ -224,5 +224,5 @@ def _choose(
 
 
 def _stem(word: str) -> str:
-    """Roughly what forms of a word share, in any language."""
+    """A rough stem of a word, in any language."""
     return word[:4]

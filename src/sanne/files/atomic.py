@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all: write beside, flush to disk, rename; locks between processes."""
+"""Files and folders that appear complete or not at all: write next to the target, fsync, rename; file locks."""
 
 import contextlib
 import ctypes
@@ -19,21 +19,21 @@ Content = TypeVar("Content")
 _NEW, _OLD = "new", "old"  # in a scratch folder: the new folder; the one it replaces, if that takes two steps
 _NUMPY_SHORT_WRITE = re.compile(r"\d+ requested and \d+ written")  # all that np.save says
 _TRIES = 20  # to read a folder that others replace
-_NO_ROOM = {  # why nothing more can be written, and what to do
+_NO_ROOM = {  # reason and remedy
     errno.ENOSPC: ("the disk is full", "make room"),
     errno.EDQUOT: ("the disk quota is used up", "make room"),
-    errno.EFBIG: ("the file is larger than is allowed here", "raise the limit (see ulimit -f)"),
+    errno.EFBIG: ("the file is larger than allowed here", "raise the limit (see ulimit -f)"),
 }
 
 
 def check_target(path: str | Path, *, folder: bool = False) -> Path:
     """The full path of something about to be written, or an InputError if it cannot be written there."""
-    target = Path(os.path.realpath(path))  # a link stays a link: what it points at is replaced
+    target = Path(os.path.realpath(path))  # a symbolic link stays: its target is replaced
     parent = target.parent
     if not target.name:
         raise InputError(f"{path} cannot be written: name a {'folder' if folder else 'file'} inside it")
     if not parent.exists():
-        raise InputError(f"cannot write {path}: there is no folder {parent}; make it first (mkdir -p {parent})")
+        raise InputError(f"cannot write {path}: there is no folder {parent}; create it first (mkdir -p {parent})")
     if not parent.is_dir():
         raise InputError(f"cannot write {path}: {parent} is a file, not a folder; choose another place")
     if not os.access(parent, os.W_OK | os.X_OK):
@@ -47,7 +47,7 @@ def check_target(path: str | Path, *, folder: bool = False) -> Path:
 
 @contextlib.contextmanager
 def replaced_file(path: str | Path) -> Iterator[Path]:
-    """Yield a temporary path with the same name; what is written there becomes `path` on success.
+    """Yield a temporary path with the same name; the file written there becomes `path` on success.
 
     >>> with replaced_file("scores.json") as part:
     ...     part.write_text("{}")
@@ -65,11 +65,11 @@ def replaced_file(path: str | Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def replaced_folder(path: str | Path) -> Iterator[Path]:
-    """Yield an empty temporary folder; on success it becomes `path`, and a folder that was there is gone.
+    """Yield an empty temporary folder; on success it replaces `path`.
 
-    The exchange with an older folder is one step on Linux. Where the system has no such step there are two renames;
-    after a crash between them the next writer brings the old folder back first. The caller makes sure that the old
-    folder is one it may delete. The folder around the temporary one is there for scratch files.
+    On Linux the exchange with an older folder is atomic. Elsewhere it takes two renames;
+    after a crash between them, the next writer first restores the old folder. The caller makes sure that the old
+    folder may be deleted. The folder around the temporary one is for scratch files.
 
     >>> with replaced_folder("model") as part:
     ...     (part / "config.json").write_text("{}")
@@ -90,9 +90,9 @@ def replaced_folder(path: str | Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def scratch_folder(path: str | Path) -> Iterator[Path]:
-    """Yield a hidden folder beside `path`, gone after the block; what dead processes left of theirs goes first.
+    """Yield a hidden folder next to `path`, removed after the block; leftovers of dead processes are removed first.
 
-    The folder is locked for as long as it is in use, so that one that nobody holds is known to be left over.
+    The folder is locked while in use, so an unlocked one is known to be a leftover.
     """
     target = Path(os.path.realpath(path))
     sweep(target)
@@ -121,7 +121,7 @@ def sweep(path: str | Path) -> None:
 
 
 def read_unreplaced(path: str | Path, read: Callable[[], Content]) -> Content:
-    """What `read` makes of the folder `path`; again, if the folder was replaced meanwhile, so that it is of one piece.
+    """The result of `read` on the folder `path`; read again if the folder was replaced meanwhile, so it is consistent.
 
     >>> read_unreplaced("model", lambda: [file.read_bytes() for file in Path("model").iterdir()])
     """
@@ -135,7 +135,7 @@ def read_unreplaced(path: str | Path, read: Callable[[], Content]) -> Content:
         else:
             if _identity(path) == before:
                 return content
-    raise InUseError(f"{path}: it was replaced {_TRIES} times while it was read: stop what writes there, and try again")
+    raise InUseError(f"{path}: it was replaced {_TRIES} times while being read: stop what writes there, and try again")
 
 
 def _identity(path: str | Path) -> tuple[int, ...] | None:
@@ -148,7 +148,7 @@ def _identity(path: str | Path) -> tuple[int, ...] | None:
 
 @contextlib.contextmanager
 def _explained(target: Path, *, folder: bool = False) -> Iterator[None]:
-    """Turn a lack of room, in the words of whichever library met it, into an error that says what to do."""
+    """Turn a full disk or a quota, however a library reports it, into an error that says what to do."""
     try:
         yield
     except Exception as error:
@@ -159,22 +159,22 @@ def _explained(target: Path, *, folder: bool = False) -> Iterator[None]:
         reason, remedy = found
         raise WriteError(
             f"cannot write {target}: {reason}; {remedy}, or choose another place. "
-            "What was there before is untouched, and nothing is left of the new"
+            "What was there before is untouched; nothing new is left behind"
         ) from error
 
 
 def _lack_of_room(error: Exception) -> tuple[str, str] | None:
-    """Reason and remedy, if an error is about room: by its number, or as libraries with own errors quote the system."""
+    """Reason and remedy, if an error is about disk space: by errno, or by the system message that libraries quote."""
     for number, found in _NO_ROOM.items():
         if getattr(error, "errno", None) == number or os.strerror(number) in str(error):
             return found
     if isinstance(error, OSError) and _NUMPY_SHORT_WRITE.fullmatch(str(error)):
-        return "not all of it could be written: the disk is full or a limit is reached", "make room"
+        return "it could not be written completely: the disk is full or a limit is reached", "make room"
     return None
 
 
 def _prefix(target: Path) -> str:
-    """How the scratch folders of a target begin; short, since the target's own name may be as long as names can be."""
+    """The prefix of a target's scratch folders; short, since the target's own name may have the maximal length."""
     return f".part-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]}-"
 
 
@@ -186,7 +186,7 @@ def _locked_folder(target: Path) -> tuple[Path, int | None]:
         try:
             lock = os.open(place, os.O_RDONLY)
         except FileNotFoundError:
-            continue  # swept before it was locked
+            continue  # cleaned up before it was locked
         except OSError:
             return place, None
         if take_lock(lock) is not False and is_open_as(place, lock):
@@ -195,7 +195,7 @@ def _locked_folder(target: Path) -> tuple[Path, int | None]:
 
 
 def _exchange(part: Path, target: Path) -> None:
-    """Swap two folders; afterwards the old one is in the place of `part`, or beside it."""
+    """Swap two folders; afterwards the old one is in the place of `part`, or next to it."""
     if _exchange_at_once(part, target):
         return
     old = part.with_name(_OLD)
@@ -208,7 +208,7 @@ def _exchange(part: Path, target: Path) -> None:
 
 
 def _exchange_at_once(first: Path, second: Path) -> bool:
-    """Swap two names in one step with Linux's renameat2; False where that does not exist."""
+    """Swap two names atomically with Linux's renameat2; False where that does not exist."""
     at_cwd, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
     try:
         renameat2 = ctypes.CDLL(None, use_errno=True).renameat2
@@ -240,9 +240,9 @@ def _flush_folder(path: Path) -> None:
 
 @contextlib.contextmanager
 def claimed(path: str | Path) -> Iterator[None]:
-    """Keep other processes from writing `path` for as long as the block lasts; an InUseError if one does so already.
+    """Keep other processes from writing `path` during the block; an InUseError if one already does.
 
-    What a process that was killed left of its lock does not count.
+    The lock file of a killed process does not count.
 
     >>> with claimed("model"):
     ...     SANNE().fit(graph).save("model")
@@ -258,7 +258,7 @@ def claimed(path: str | Path) -> Iterator[None]:
             holder = os.read(lock, 32).decode(errors="replace").strip()
             raise InUseError(
                 f"{path}: another process{f' ({holder})' if holder else ''} is writing there: "
-                "wait until it ends, or choose another place"
+                "wait until it has finished, or choose another place"
             )
         with contextlib.suppress(OSError):  # a full disk: the lock holds without the number
             os.ftruncate(lock, 0)
@@ -285,7 +285,7 @@ def take_lock(descriptor: int) -> bool | None:
 
 
 def is_open_as(path: Path, descriptor: int) -> bool:
-    """Whether an open file is still the one of that name."""
+    """Whether an open file is still the one at that path."""
     try:
         return os.path.samestat(path.stat(), os.fstat(descriptor))
     except OSError:

@@ -1,4 +1,4 @@
-"""Map .npy files, whatever they claim to hold, and write them a few rows at a time."""
+"""Map untrusted .npy files, and write .npy files a few rows at a time."""
 
 import tokenize
 from pathlib import Path
@@ -14,13 +14,13 @@ _MAGIC = b"\x93NUMPY"
 
 
 def map_npy(path: str | Path) -> npt.NDArray[Any]:
-    """A mapped .npy file; a ValueError for anything else: a header that lies, an archive, Python objects.
+    """A mapped .npy file; a ValueError for anything else: a false header, an archive, Python objects.
 
     Mapping takes no memory for what the header claims, and fails where the file is shorter than that.
     """
     with Path(path).open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
-            raise ValueError("it is no .npy file")
+            raise ValueError("it is not a .npy file")
     try:
         array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except (

@@ -1,4 +1,4 @@
-"""Arrays that would not fit in the memory that a program may use: in files instead, mapped, and gone when it ends."""
+"""Arrays larger than the allowed memory, in memory-mapped files that vanish when the program ends."""
 
 import mmap
 import sys
@@ -14,8 +14,8 @@ from weakref import WeakSet
 import numpy as np
 import numpy.typing as npt
 
-_LARGE = 16  # arrays of more than one in so many parts of the memory are kept in files
-_FULL = 0.7  # of the memory; from there on mapped pages are given back
+_LARGE = 16  # arrays larger than this fraction of the memory are kept in files
+_FULL = 0.7  # of the memory; above it mapped pages are released
 _SECONDS = 0.02  # between two looks; with 0.1, an embedding went another tenth above a limit of 1 GiB
 
 

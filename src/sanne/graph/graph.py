@@ -38,7 +38,7 @@ def usable_weights(weights: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
 
 @dataclass(frozen=True, eq=False)
 class Adjacency:
-    """The arcs that walks follow: node i's neighbours are indices[indptr[i]:indptr[i + 1]]."""
+    """The arcs that walks follow: the neighbours of node i are indices[indptr[i]:indptr[i + 1]]."""
 
     indptr: IntArray
     indices: npt.NDArray[np.int32]
@@ -78,7 +78,7 @@ class Graph:
     """An immutable graph with optional node text, features and labels. Build one with `load_graph`.
 
     An undirected graph lists every edge in both rows. Self-loops are dropped and repeated edges merged
-    (weights added up) when a graph is built. The arrays may be mapped files; text, ids included, may then be
+    (weights added up) when a graph is built. The arrays may be memory-mapped; texts and text ids may then be
     a `MappedStrings` instead of an array.
     """
 
@@ -113,12 +113,12 @@ class Graph:
         try:
             ids = pa.array(self.node_ids)
         except UnicodeEncodeError as error:
-            raise InputError(f"node id {error.object!r} is no valid text: it cannot be saved; rename it") from None
+            raise InputError(f"node id {error.object!r} is not valid text: it cannot be saved; rename it") from None
         refuse_control_character(ids, lambda row: f"node {row + 1} of {n}")
         if (distinct := pc.count_distinct(ids).as_py()) != n:
             counts = pc.value_counts(ids)
             twice = counts.filter(pc.greater(counts.field("counts"), 1))[0]["values"].as_py()
-            raise InputError(f"node ids must be unique, but {twice!r} stands more than once ({n - distinct} repeats)")
+            raise InputError(f"node ids must be unique, but {twice!r} occurs more than once ({n - distinct} repeats)")
 
     @classmethod
     def from_edges(
@@ -193,7 +193,7 @@ class Graph:
         return self.has_integer_ids and np.array_equal(self.node_ids, np.arange(self.num_nodes))
 
     def adjacency(self, direction: Direction = "both") -> Adjacency:
-        """The arcs to walk on: along them, against them, or both ways."""
+        """The arcs to walk on: along the edges, against them, or in both directions."""
         if not self.directed or direction == "along":
             return self._along
         return self._against if direction == "against" else self._both_ways
@@ -214,7 +214,7 @@ class Graph:
         return Adjacency.from_scipy(arcs + arcs.T, weighted=self.weights is not None)
 
     def without_links(self, nodes: IntArray | None = None) -> IntArray:
-        """Those of some nodes (all by default) that have no links: walks see nothing but the node itself."""
+        """The nodes without links among some (by default all): their walks never leave them."""
         alone = np.diff(self.adjacency().indptr) == 0
         return np.flatnonzero(alone) if nodes is None else nodes[alone[nodes]]
 
@@ -230,7 +230,7 @@ class Graph:
             else:
                 wanted = pa.array([str(item) for item in asked], self._id_column.type)
         except UnicodeEncodeError as error:
-            raise UnknownNodeError(f"node id {error.object!r} is no valid text: no graph has it") from None
+            raise UnknownNodeError(f"node id {error.object!r} is not valid text: no graph has it") from None
         found = self._find(wanted)
         if len(absent := np.flatnonzero(found < 0)):
             missing = [asked[i] for i in absent]

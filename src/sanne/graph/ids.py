@@ -29,8 +29,8 @@ class Ids:
 def clean_ids(column: pa.ChunkedArray, *, infer: bool) -> pa.ChunkedArray:
     """A column of ids as int64 or string; null where there is none.
 
-    Blanks around an id are cut off, and an empty id counts as none. With `infer` (text files) the ids
-    become integers if every one is written as an integer would be; one `007` keeps them all as text.
+    Whitespace around an id is stripped, and an empty id counts as none. With `infer` (text files) the ids
+    become integers if every one is written as an integer; one `007` makes all of them text.
     """
     column = _plain(column)
     if not pa.types.is_string(column.type):
@@ -48,7 +48,7 @@ def is_text(kind: pa.DataType) -> bool:
 
 
 def as_integers(column: Any) -> Any:
-    """Text as int64, if every value is the very text that its integer would give: not 007, +7 or 1e3."""
+    """Text as int64, if every value is written exactly as its integer would be: not 007, +7 or 1e3."""
     try:
         numbers = column.cast(pa.int64())
     except pa.ArrowInvalid:
@@ -106,7 +106,7 @@ def control_character(text: str) -> str | None:
 
 
 def refuse_control_character(column: pa.Array | pa.ChunkedArray, place: Callable[[int], str]) -> None:
-    """Refuse ids that could not be written on a line or in a URL; `place` says where a row of the column is."""
+    """Refuse ids that would not fit on a line or in a URL; `place` describes where a row is."""
     if not len(column) or pa.types.is_integer(column.type) or pa.types.is_null(column.type):
         return
     row: int = pc.index(pc.match_substring_regex(column, r"\p{Cc}"), True).as_py()
@@ -122,7 +122,7 @@ def shown(ids: npt.NDArray[Any], row: int) -> str:
 
 
 def did_you_mean(node_id: Any, ids: npt.NDArray[Any]) -> str:
-    """A question for a message, if a text id is close to one of these; else an empty text."""
+    """The hint "did you mean ...?" if a text id is close to one of these, else an empty text."""
     if ids.dtype.kind == "i" or len(ids) > _MOST_COMPARED:
         return ""
     close = difflib.get_close_matches(str(node_id), ids.tolist(), n=1, cutoff=0.75)

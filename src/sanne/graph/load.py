@@ -30,8 +30,8 @@ EDGE_LISTS = (".txt", ".edgelist", ".edges")
 class Reader:
     """One kind of source.
 
-    `read` is called with the source and, by name, with those options of `load_graph` that it takes; others are
-    refused. Where it takes neither text nor features, `load_graph` adds those that come in node order.
+    `read` is called with the source and those options of `load_graph` that it has as parameters; others are
+    refused. If it takes neither text nor features, `load_graph` adds those that are given in node order.
     """
 
     name: str  # for messages; may contain {source} and {type}
@@ -64,7 +64,7 @@ def load_graph(
     kind_weights: KindWeights | None = None,
     unknown: Unknown | None = None,
 ) -> Graph:
-    """The graph of a dataset name, a file, a folder or an object in memory.
+    """Load a graph from a dataset name, a file, a folder or an object in memory.
 
     Args:
         source: `"cora"`; an edge file (.csv, .tsv, .jsonl, .txt, also compressed; .parquet, .xlsx); a folder with
@@ -74,16 +74,16 @@ def load_graph(
         node_table: path or table with the column `id`; its rows are the nodes, in that order.
         text: the column (networkx: node attribute) with documents, or several; or one text per node.
         features: the feature columns (networkx: attributes); or a matrix, dense or sparse, in node order.
-            Default, without `text`: columns of the node table that look like texts, or else every numeric one but
+            Default, without `text`: columns of the node table that look like text, or else every numeric one except
             id and label.
         label: the column with classes. Default: `label`, if there is one.
-        directed: keep the direction of edges (networkx graphs know it themselves).
+        directed: treat edges as directed (networkx graphs say so themselves).
         weight: the weight column or attribute. Default: `weight`, if there is one; False reads none.
-        src: the edge column with one end. Default: `src`, `source` or `from`.
-        dst: the edge column with the other end. Default: `dst`, `target` or `to`.
+        src: the edge column with the source. Default: `src`, `source` or `from`.
+        dst: the edge column with the target. Default: `dst`, `target` or `to`.
         id: the node column with ids. Default: `id`.
-        kind: the column that says of which kind an edge is. Equal by default.
-        kind_weights: how much kinds count, as in `{"cites": 2, "mentions": 0}` (0 leaves a kind out), or "auto".
+        kind: the edge column with the edge type.
+        kind_weights: weights of edge types, as in `{"cites": 2, "mentions": 0}` (0 drops a type), or "auto".
         unknown: edges to nodes without a row in the node table: "refuse" (default), "drop", or "add" the nodes.
 
     >>> load_graph("edges.csv", node_table="nodes.parquet", text="abstract")
@@ -102,14 +102,14 @@ def load_graph(
     if node_table is not None:
         return _read(_TABLES, source, options)
     raise InputError(
-        f"cannot read a graph from a {type(source).__name__}; accepted are a dataset name ({', '.join(known)}), the "
+        f"cannot read a graph from a {type(source).__name__}; give a dataset name ({', '.join(known)}), the "
         "path of an edge file or folder, a pandas DataFrame or pyarrow Table, a list of pairs, an (m, 2) array, a "
         "scipy sparse matrix, a networkx graph and a PyG Data or HeteroData object"
     )
 
 
 def _path(source: str, known: list[str]) -> Path:
-    """The path of something that exists; else an error that guesses what was meant."""
+    """The path of something that exists, or an error that guesses what was meant."""
     path = Path(source).expanduser()
     try:
         if source and path.exists():

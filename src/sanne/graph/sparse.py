@@ -1,4 +1,4 @@
-"""Sparse matrices: those from files are checked before compiled code follows them, and products use all cores."""
+"""Sparse matrices: checked when they come from files, since compiled code trusts them; products use all cores."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ from sanne.seeds import kernel
 Result = TypeVar("Result")
 
 _ALWAYS_ALLOWED = 2**20  # columns
-_ROWS_A_THREAD = 256  # with fewer, a second thread costs more than it gives
+_ROWS_A_THREAD = 256  # with fewer, a second thread costs more than it gains
 _ROWS_AT_ONCE = 8192
 LINE = 16  # single-precision columns of a cache line: a row that is reached costs as much as all lines that it touches
 AHEAD = 32  # stored values, from when a row is asked for to when it is needed
@@ -26,22 +26,22 @@ _A_VALUE = 16  # columns beyond those, for each stored value
 
 
 def checked_sparse(data: npt.NDArray[Any], indices: npt.NDArray[Any], indptr: npt.NDArray[Any], columns: Any) -> Any:
-    """The CSR matrix of three arrays; an InputError if they do not fit together.
+    """The CSR matrix of three arrays; an InputError if they are inconsistent.
 
-    A few stored values under a claim of billions of columns are refused: fitting needs memory for every column.
+    Few stored values with billions of columns are refused: fitting needs memory for every column.
     """
     if isinstance(columns, bool) or not isinstance(columns, int | np.integer) or columns < 0:
-        raise InputError(f"{columns!r} is no number of columns")
+        raise InputError(f"{columns!r} is not a number of columns")
     if columns > max(_ALWAYS_ALLOWED, _A_VALUE * len(data)):
         raise InputError(f"{columns} columns for {len(data)} stored values: no real matrix is so empty")
     if data.dtype.kind not in "iufb" or indices.dtype.kind not in "iu" or indptr.dtype.kind not in "iu":
-        raise InputError(f"a sparse matrix of {data.dtype} with {indices.dtype} and {indptr.dtype} as places")
+        raise InputError(f"a sparse matrix of {data.dtype} with {indices.dtype} and {indptr.dtype} as indices")
     if any(part.ndim != 1 for part in (data, indices, indptr)) or len(indptr) == 0 or len(data) != len(indices):
-        raise InputError("the parts of a sparse matrix do not fit together")
+        raise InputError("the arrays of a sparse matrix do not match")
     if indptr[0] != 0 or indptr[-1] != len(data) or np.any(indptr[1:] < indptr[:-1]):
-        raise InputError("the rows of a sparse matrix do not fit its values")
+        raise InputError("the row pointers of a sparse matrix do not match its values")
     if len(indices) and (indices.min() < 0 or indices.max() >= columns):
-        raise InputError(f"a place in a sparse matrix is outside its {columns} columns")
+        raise InputError(f"an index in a sparse matrix is outside its {columns} columns")
     place = np.int32 if max(columns, len(data)) < 2**31 else np.int64  # one type for both, as compiled code expects
     matrix = sp.csr_matrix((len(indptr) - 1, int(columns)), dtype=data.dtype)
     matrix.data = data
@@ -50,7 +50,7 @@ def checked_sparse(data: npt.NDArray[Any], indices: npt.NDArray[Any], indptr: np
 
 
 def multiply(matrix: Any, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """A matrix times dense rows (columns, width); a sparse one by all cores, each row summed in order."""
+    """A matrix times dense rows (columns, width); a sparse one on all cores, each row summed in order."""
     if not sp.issparse(matrix):
         dense: npt.NDArray[np.float32] = np.asarray(matrix @ rows, np.float32)
         return dense
@@ -62,7 +62,7 @@ def multiply(matrix: Any, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.float
 
 
 def in_parts(work: Callable[[int, int], object], indptr: npt.NDArray[Any]) -> None:
-    """Call `work(first, last)` on ranges of rows with about as many stored values each, one for each core."""
+    """Call `work(first, last)` on row ranges with about equally many stored values, one per core."""
     effort = np.asarray(indptr[1:], np.int64) + np.arange(1, len(indptr))
     count = min(available_cores(), max(1, len(effort) // _ROWS_A_THREAD))
     if count == 1:
@@ -74,14 +74,14 @@ def in_parts(work: Callable[[int, int], object], indptr: npt.NDArray[Any]) -> No
 
 
 def row_blocks(count: int) -> list[slice]:
-    """Ranges of rows that are worked on at a time; the same for any number of cores."""
+    """Row ranges to process one by one; the same for any number of cores."""
     return [slice(first, min(first + _ROWS_AT_ONCE, count)) for first in range(0, count, _ROWS_AT_ONCE)]
 
 
 def each_block(work: Callable[[slice], Result], count: int) -> list[Result]:
-    """What `work` gives for each range of rows, in their order, computed by all cores.
+    """The result of `work` for each row range, in order, computed on all cores.
 
-    BLAS keeps to one thread: with more, sums would have another order.
+    BLAS uses one thread: more would change the order of sums.
     """
     blocks = row_blocks(count)
     with one_blas_thread(), ThreadPoolExecutor(available_cores()) as pool:
@@ -89,7 +89,7 @@ def each_block(work: Callable[[slice], Result], count: int) -> list[Result]:
 
 
 def _ask_for(_: Any, values: Any, place: Any) -> Any:
-    """In a kernel, ask for the cache line of a value of a contiguous array, and do not wait for it."""
+    """In a kernel, prefetch the cache line of a value of a contiguous array."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer, word = ir.IntType(8).as_pointer(), ir.IntType(32)

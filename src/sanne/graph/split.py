@@ -1,4 +1,4 @@
-"""Take nodes or edges away from a graph, to test a model on what it has not seen."""
+"""Remove nodes or edges from a graph, to test a model on what it has not seen."""
 
 import numpy as np
 import numpy.typing as npt
@@ -59,7 +59,7 @@ def non_edges(graph: Graph, count: int, stream: np.random.Generator) -> IntArray
     n = graph.num_nodes
     free = n * (n - 1) // (1 if graph.directed else 2) - len(pairs)
     if free < count:
-        raise InputError(f"{count} pairs without an edge are needed, and the graph has {free}: hide less")
+        raise InputError(f"{count} pairs without an edge are needed, but the graph has {free}: hide less")
     edges = pairs[:, 0] * n + pairs[:, 1]
     if n <= SMALL:
         absent = np.setdiff1d(_pair_keys(np.arange(n * n), n, graph.directed), edges)

@@ -31,9 +31,9 @@ def embed(
 ) -> Embedding:
     """Embed nodes of a graph by their ids (all nodes by default).
 
-    A node's vector does not depend on which other nodes are asked for, but for what walks see of places where hardly
-    any of them goes. `explain` lists so many nodes that contributed to each vector. `reader`, of the same artifact and
-    graph, is for those who embed nodes of one graph again and again.
+    A node's vector does not depend on which other nodes are embedded, except for what lies where hardly
+    any walk goes. `explain` lists that many contributing nodes per vector. `reader`, of the same artifact and
+    graph, is for callers who embed nodes of one graph repeatedly.
     """
     options: dict[str, Any] = {"explain": explain, "progress": progress, "reader": reader}
     (found,) = embed_parts(artifact, graph, nodes, **options, nodes_a_part=sys.maxsize)
@@ -50,7 +50,7 @@ def embed_parts(
     reader: GraphReader | None = None,
     nodes_a_part: int = NODES_A_PART,
 ) -> Iterator[Embedding]:
-    """Like `embed`, some nodes at a time and in the same order, so that not all vectors are in memory at once."""
+    """Like `embed`, but in parts and in the same order, so that not all vectors are in memory at once."""
     if explain < 0:
         raise InputError(f"explain is how many contributing nodes to list: 0 or more, not {explain}")
     chosen = np.arange(graph.num_nodes) if nodes is None else graph.nodes_of(nodes)  # refuses at once what is unknown
@@ -77,7 +77,7 @@ def embed_parts(
 
 
 def _readings(reader: GraphReader, nodes: IntArray, explain: int) -> Iterator[tuple[slice, Reading]]:
-    """What the reader gives for some nodes at a time, in order; by all cores, unless the model uses them itself."""
+    """What the reader returns for some nodes at a time, in order; on all cores, unless the model uses them itself."""
 
     def read(rows: slice) -> Reading:
         return reader.read(nodes[rows], explain)

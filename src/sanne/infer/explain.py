@@ -1,7 +1,7 @@
 """What a vector is made of: words, links and the nodes around it.
 
-A vector is a sum over all words and links that walks from its node see (`model/hidden.py`). The share of each is how
-far it goes in the direction of the whole, so that all shares sum to one; what leads away from it has a negative share.
+A vector is a sum over all words and links that walks from its node reach (`model/hidden.py`). The share of each is its
+contribution in the direction of the whole vector: shares sum to one, and opposite contributions are negative.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ Doubles = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Word:
-    """A word, or a column; `own` is the part of its share that it has by standing in the node's own text."""
+    """A word, or a column; `own` is the part of its share that comes from the node's own text."""
 
     word: str
     share: float
@@ -33,7 +33,7 @@ class Word:
 
 @dataclass(frozen=True)
 class MadeOf:
-    """Shares in a node's vector, the largest first. A model that is not of hidden words only has `nodes`."""
+    """Shares in a node's vector, the largest first. Models other than the hidden-word model only have `nodes`."""
 
     node_id: Any
     nodes: list[tuple[Any, float]]  # that its walks visit, as `embed` with `explain` gives them
@@ -45,9 +45,9 @@ class MadeOf:
 
 
 def made_of(artifact: Artifact, graph: Graph, nodes: Iterable[Any], count: int = 10) -> list[MadeOf]:
-    """Explain the vectors of some nodes, seen in fit or not, each by `count` words, links and nodes at most."""
+    """Explain the vectors of some nodes, seen in fit or not, by at most `count` words, links and nodes each."""
     if count < 1:
-        raise InputError(f"how many words, links and nodes to list must be 1 or more, not {count}")
+        raise InputError(f"the number of words, links and nodes to list must be 1 or more, not {count}")
     reader, asked = GraphReader(artifact, graph, 0), graph.nodes_of(nodes)
     alone = set(graph.without_links(asked).tolist())
     return [_made_of(reader, node, count, has_links=node not in alone) for node in asked.tolist()]
@@ -95,7 +95,7 @@ def _by_column(views: Views, columns: Any, weights: FloatArray, pull: Pull) -> D
 
 
 def _shares(columns: Any, basis: Any, directional: bool, weights: FloatArray, pulled: FloatArray) -> Doubles:
-    """The share of each column, (columns,): by what nodes have in it, and how much walks with each restart see of them.
+    """The share of each column, (columns,), from the nodes' values and how often walks with each restart visit them.
 
     `basis` (columns, width) makes vectors of columns, of length one if `directional`; `weights` is (nodes, restarts),
     `pulled` (restarts, width).

@@ -1,7 +1,7 @@
-"""Embedding all nodes of a graph that no machine holds: each process has the rows of a part of the nodes.
+"""Embedding all nodes of a graph that fits on no single machine: each process has the rows of a part of the nodes.
 
-Parts are ranges of nodes with about as many arcs each. In every step of the walks (`walks/diffusion.py`) a part needs
-what other parts have for the nodes that its arcs lead to, its halo; it comes through Ray's object store. So the vectors
+Parts are ranges of nodes with about equally many arcs. In every step of the walks (`walks/diffusion.py`) a part needs
+the rows of nodes in other parts that its arcs lead to, its halo, through Ray's object store. So the vectors
 are those of one pass over the whole graph.
 """
 
@@ -36,21 +36,23 @@ def embed_partitioned(
     """
     check_ray_output(out)
     if not Artifact.read(model).model.reads_whole:
-        raise InputError(f"{model}: its recipe reads nodes walk by walk, so the graph cannot be cut into parts")
+        raise InputError(f"{model}: its recipe reads nodes walk by walk, so the graph cannot be partitioned")
     one_file = out.suffix == PARQUET
     with scratch_folder(out) if one_file else replaced_folder(out) as folder:
         with quiet(), ray_session(workers, address) as ray, plain_errors():
-            remote = ray.remote(num_cpus=1, max_concurrency=workers + 1)(Part)  # others ask while a part computes
+            remote = ray.remote(num_cpus=1, max_concurrency=workers + 1)(
+                Part
+            )  # other parts send requests while this one computes
             parts = [remote.remote(model, load, number, workers) for number in range(workers)]
             try:
                 ray.get([part.prepare.remote() for part in parts])
                 counts, pending = [], [part.embed.remote(parts, folder) for part in parts]
-                while pending:  # the first error counts: other parts would wait for the one that has it
+                while pending:  # raise the first error: other parts would wait for the one that failed
                     done, pending = ray.wait(pending)
                     counts += ray.get(done)
             except ray.exceptions.RayActorError as error:
                 raise SanneError(
-                    "a process with a part of the graph ended, perhaps for lack of memory: nothing was written; "
+                    "a worker process died, perhaps for lack of memory: nothing was written; "
                     "embed again with more workers, or with more memory for each"
                 ) from error
             finally:
@@ -64,7 +66,7 @@ def embed_partitioned(
 
 
 def cut_rows(indptr: IntArray, count: int) -> list[int]:
-    """Where each part begins, and the end of the last: parts have about as many nodes and arcs together."""
+    """Where each part begins, and the end of the last: parts have about equally many nodes plus arcs."""
     nodes = len(indptr) - 1
     efforts = np.linspace(0, int(indptr[-1]) + nodes, count + 1)[1:-1]
     # By bisection, so that few pages of a mapped file are read.
@@ -126,11 +128,11 @@ class Part:
             yield Embedding(self._graph.node_ids[nodes], some, self._artifact.model.uncertainty(some))
 
     def fetch(self, rows: FloatArray) -> None:
-        """Give others their rows of this part, and fill in those of the halo."""
+        """Send other parts the rows they need, and fill in those of the halo."""
         import ray
 
         with self._changed:
-            self._changed.wait_for(lambda: not self._given)  # a part that needs nothing of others does not run ahead
+            self._changed.wait_for(lambda: not self._given)  # so that a part without a halo does not run ahead
             self._given |= {(self._round, other): rows[needed] for other, needed in self._needed.items()}
             self._changed.notify_all()
         asked = [

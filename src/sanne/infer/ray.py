@@ -1,4 +1,4 @@
-"""Embedding on many machines: Ray Data hands node ids to actors that hold the model and the graph.
+"""Embedding on several machines: Ray Data hands node ids to actors that hold the model and the graph.
 
 Ids come from Parquet and vectors go to Parquet, so that neither is ever held whole in one process. A node's vector
 depends on the node alone, so a dead actor is restarted and its ids are embedded again.
@@ -36,7 +36,7 @@ class Job:
     """What to embed. Actors open these paths too, so they must be visible on every machine."""
 
     model: Path
-    load: Callable[[], Graph]  # reads the graph as it is now; called once in every actor
+    load: Callable[[], Graph]  # reads the current graph; called once in every actor
     nodes: Any  # ids, or the path of a Parquet file with the column `id`
     explain: int = 0
 
@@ -67,7 +67,7 @@ def embed_with_ray(job: Job, out: Path, *, workers: int, address: str | None = N
 
 
 def check_ray_output(out: Path) -> None:
-    """Refuse a path that vectors cannot be written to; call it before any long work."""
+    """Refuse a path that vectors cannot be written to; call this before any long work."""
     if out.suffix == PARQUET:
         check_target(out)
     elif out.suffix:
@@ -119,7 +119,7 @@ def _run(job: Job, folder: Path, count: int, workers: int, address: str | None) 
                 compute=ray.data.ActorPoolStrategy(size=workers),
                 batch_size=_NODES_AT_ONCE,
                 batch_format="pyarrow",
-                num_cpus=1,  # Ray Data starts a dead actor again, and gives it its batch again, as often as it takes
+                num_cpus=1,  # Ray Data restarts a dead actor and repeats its batch, as often as needed
             )
             .write_parquet(str(folder), compression="zstd")
         )
@@ -130,7 +130,7 @@ def _run(job: Job, folder: Path, count: int, workers: int, address: str | None) 
 
 @contextlib.contextmanager
 def ray_session(workers: int, address: str | None) -> Iterator[Any]:
-    """Ray, quiet: the one that runs already, the cluster at `address`, or a new one on this machine."""
+    """Ray, quietly: a running one, the cluster at `address`, or a new one on this machine."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
     try:
@@ -143,13 +143,13 @@ def ray_session(workers: int, address: str | None) -> Iterator[Any]:
     if ours:
         quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
         try:
-            # What Ray's compiled part writes to stderr even when told to be quiet is hidden; errors are exceptions.
+            # Hides what Ray's compiled part writes to stderr even when told to be quiet; errors are exceptions.
             with Path(os.devnull).open("wb") as nowhere, _redirected(2, nowhere.fileno()):
                 if address is None:  # one CPU more than there are actors, for reading and writing
                     ray.init(num_cpus=workers + 1, include_dashboard=False, **quiet)
                 else:
                     ray.init(address, **quiet)
-        except Exception as error:  # Ray raises plain ones, as when a busy machine takes too long to start it
+        except Exception as error:  # Ray raises plain ones, for example when a busy machine takes too long to start it
             where = address or "this machine"
             raise SanneError(f"Ray cannot be started or reached at {where}: {first_line(error)}") from error
     try:
@@ -166,7 +166,7 @@ def ray_session(workers: int, address: str | None) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def _redirected(descriptor: int, target: int) -> Iterator[None]:
-    """Send what is written to a file descriptor, also past Python, to another."""
+    """Redirect a file descriptor to another, also for writes that bypass Python."""
     kept = os.dup(descriptor)
     try:
         os.dup2(target, descriptor)
@@ -202,7 +202,7 @@ def plain_errors() -> Iterator[None]:
 
 
 def _merge(parts: Path, nodes: Path, out: Path) -> None:
-    """Join the parts, which come in any order, into one file in the order of the ids asked for."""
+    """Join the parts, which come in any order, into one file in the requested order."""
     table = pq.read_table(parts)
     wanted = pq.read_table(nodes, columns=["id"])["id"].cast(table["id"].type)
     table = table.take(pc.index_in(wanted, table["id"].combine_chunks()))

@@ -1,4 +1,4 @@
-"""Nodes into vectors: what a fitted model reads of a graph."""
+"""Nodes to vectors: reading a graph with a fitted model."""
 
 import logging
 from functools import cached_property
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 _DIFFUSIONS: WeakKeyDictionary[Graph, dict[str, Diffusion]] = WeakKeyDictionary()  # of graphs in use, by direction
 _HELD_AT_ONCE = 4096  # nodes
-_MANY = 16  # a graph is read as a whole for at least one in so many of its nodes
+_MANY = 16  # a graph is read as a whole if at least one in so many of its nodes is wanted
 
 
 class GraphReader:
@@ -42,11 +42,11 @@ class GraphReader:
                 self._vectors = artifact.model.read_whole(self.diffusion, self._rows)
 
     def nodes_at_once(self, explain: int = 0) -> int:
-        """How many nodes are best read at a time: more where their vectors are there already."""
+        """How many nodes to read at a time: more if their vectors are already computed."""
         return self.artifact.model.nodes_at_once if explain or self._vectors is None else _HELD_AT_ONCE
 
     def read(self, nodes: IntArray, explain: int = 0) -> Reading:
-        """Vectors of some nodes; with `explain`, so many nodes that each drew on."""
+        """Vectors of some nodes; with `explain`, that many contributing nodes each."""
         model = self.artifact.model
         if self._vectors is None:
             return model.read(AskedNodes(self, nodes), explain)
@@ -77,12 +77,12 @@ class GraphReader:
 
 
 def reads_whole(num_nodes: int, graph: Graph) -> bool:
-    """Whether so many nodes are better read by one pass over the whole graph than one by one."""
+    """Whether this many nodes are better read in one pass over the whole graph than one by one."""
     return num_nodes * _MANY >= graph.num_nodes
 
 
 class AskedNodes(Asked):
-    """Some nodes of a graph, as a model asks about them."""
+    """Some nodes of a graph, with what a model needs to read them."""
 
     def __init__(self, reader: GraphReader, nodes: IntArray) -> None:
         self._reader = reader

@@ -1,4 +1,4 @@
-"""The stream of training walks: passes over all nodes in a new order each, cut into batches.
+"""The stream of training walks: passes over all nodes, each in a new order, cut into batches.
 
 Walk number g of the stream belongs to pass g // n. Pass p gives every node its walk p % num_walks, so a batch can be
 drawn from its position alone: nothing needs to be stored to resume.

@@ -11,7 +11,7 @@ from sanne.device import available_cores
 from sanne.errors import InputError
 from sanne.seeds import derived_seed
 
-_POSITIONS_PER_THREAD = 256  # fewer, and a second thread costs more than it gives
+_POSITIONS_PER_THREAD = 256  # with fewer, a second thread costs more than it gains
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
 _KEPT_BLOCK, _KEPT_BYTES = 32 * 2**20, 512 * 2**20
 
@@ -35,8 +35,8 @@ def choose_device(name: str) -> torch.device:
 def torch_threads(count: int, positions: int = 0) -> Iterator[None]:
     """Let torch use `count` threads inside the block, but no more than there are cores.
 
-    0: as many as pay for `positions` walk positions at a time. Inside it oneDNN may round the factors of a product to
-    bfloat16. On an AMD EPYC it does not, and is more than twice as fast as MKL, which torch takes otherwise.
+    0: as many as pay off for `positions` walk positions at a time. Inside the block oneDNN may round factors to
+    bfloat16. On an AMD EPYC it does not, and is more than twice as fast as MKL, torch's choice otherwise.
     """
     before, products = torch.get_num_threads(), torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
     precision = products.fp32_precision
@@ -52,7 +52,7 @@ def torch_threads(count: int, positions: int = 0) -> Iterator[None]:
 
 @functools.cache
 def keep_freed_memory() -> None:
-    """Ask the C library (glibc) to keep freed blocks: returning and requesting what every step needs costs a fifth."""
+    """Ask the C library (glibc) to keep freed blocks: releasing and requesting them in every step costs a fifth."""
     with contextlib.suppress(OSError, AttributeError, TypeError):
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(_M_MMAP_THRESHOLD, _KEPT_BLOCK)

@@ -17,7 +17,7 @@ class WalkEncoder(nn.Module):
     def __init__(self, config: ModelConfig, width: int, walk_length: int) -> None:
         super().__init__()
         self.config = config
-        # The paper's features have width d already; others are brought to it by a learned layer.
+        # The paper's features already have width d; others are projected to it by a learned layer.
         self.project = nn.Linear(width, config.encoder_dim) if width != config.encoder_dim else nn.Identity()
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.num_layers))
         self.final_norm = nn.LayerNorm(config.encoder_dim) if config.layer_norm == "pre" else nn.Identity()

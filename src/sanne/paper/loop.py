@@ -1,4 +1,4 @@
-"""The training loop, whole and visible, and checkpoints, from which an interrupted training continues exactly."""
+"""The training loop, and checkpoints from which an interrupted training continues exactly."""
 
 import hashlib
 import io
@@ -31,7 +31,7 @@ from sanne.seeds import derived_seed
 
 logger = logging.getLogger(__name__)
 
-_PROBED = 6  # steps that an estimate of the time is made of
+_PROBED = 6  # steps that an estimate of the time measures
 
 # Called after every epoch with the number of epochs done; may return a validation score.
 EpochHook = Callable[[int], float | None]
@@ -40,11 +40,11 @@ _DIGEST = hashlib.sha256().digest_size  # bytes at the start of the file
 
 @dataclass
 class Progress:
-    """How far training is, and what it has seen."""
+    """How far training has come, and its history."""
 
     epoch: int = 0  # epochs done
     losses: list[float] = field(default_factory=list)  # mean loss of each epoch
-    scores: list[float] = field(default_factory=list)  # what the validation hook gave, if there is one
+    scores: list[float] = field(default_factory=list)  # results of the validation hook, if there is one
     seconds: float = 0.0
     best_epoch: int = 0  # the epoch with the best score; 0: none yet
 
@@ -70,7 +70,7 @@ def train(
 ) -> Progress:
     """Train `model` in place on walks over `adjacency`; `features` is (V, width).
 
-    Where `on_epoch` returns scores, the model ends as it was in the epoch with the highest one.
+    If `on_epoch` returns scores, the model ends up as in the epoch with the highest one.
     """
     assert isinstance(model, WalkModel)
     run = run or Run()
@@ -141,7 +141,7 @@ def training_step(model: WalkModel, rows: Tensor, batch: Batch, optimisers: list
 
 
 def is_finite(model: WalkModel) -> bool:
-    """Whether all weights are finite; no later loss would show what the last step did."""
+    """Whether all weights are finite; no later loss would reveal a bad last step."""
     return all(bool(torch.isfinite(weights).all()) for weights in model.parameters())
 
 
@@ -168,7 +168,7 @@ def _restore(
         for optimiser, state in zip(optimisers, checkpoint.optimisers, strict=True):
             optimiser.load_state_dict(state)
     except (RuntimeError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise InputError(f"{path}: not a whole checkpoint ({first_line(error)}); delete it and fit again") from None
+        raise InputError(f"{path}: incomplete checkpoint ({first_line(error)}); delete it and fit again") from None
     return checkpoint.progress, checkpoint.best
 
 
@@ -183,13 +183,13 @@ def make_optimisers(model: WalkModel, config: TrainConfig) -> list[torch.optim.O
 
 
 def dense_parameters(model: WalkModel) -> list[torch.nn.Parameter]:
-    """All parameters but the node table, whose gradient is sparse."""
+    """All parameters except the node table, whose gradient is sparse."""
     table = model.objective.sparse_table()
     return [parameter for parameter in model.parameters() if parameter is not table]
 
 
 def probe_training(graph: Graph, features: FloatArray, model: Model, config: Config, seed: int) -> float:
-    """Seconds of all steps, by those of the first ones."""
+    """Seconds of all steps, extrapolated from the first ones."""
     assert isinstance(model, WalkModel)
     stream = WalkStream(graph.adjacency(config.walks.direction), config.walks, config.train, seed=seed)
     optimisers = make_optimisers(model, config.train)
@@ -206,7 +206,7 @@ def probe_training(graph: Graph, features: FloatArray, model: Model, config: Con
 
 
 def bytes_of_training(graph: Graph, model: Model, width: int) -> int:
-    """Beyond the graph: the larger of what features hold, and training with embedding."""
+    """Memory beyond the graph: the larger of fitting the features, and training with embedding."""
     assert isinstance(model, WalkModel)
     rows = 4 * graph.num_nodes * width
     table = model.objective.sparse_table()
@@ -218,7 +218,7 @@ def bytes_of_training(graph: Graph, model: Model, width: int) -> int:
 
 
 def fingerprint(adjacency: Adjacency, features: FloatArray, settings: dict[str, Any], seed: int) -> str:
-    """A digest of all that decides a training, so that a checkpoint is never resumed on something else."""
+    """A digest of everything that determines a training, so that no checkpoint is resumed with other inputs."""
     digest = hashlib.sha256(json.dumps([settings, seed], sort_keys=True).encode())
     for array in (adjacency.indptr, adjacency.indices, adjacency.weights, features):
         if array is not None:
@@ -238,7 +238,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint, identity: str) -> None:
 def load_checkpoint(path: Path, identity: str) -> Checkpoint:
     """Read a checkpoint; refuse one of another graph or of other settings.
 
-    The checksum is there because training would continue from a flipped bit without anyone noticing.
+    Without the checksum, training would silently continue from a flipped bit.
     """
     try:
         require_regular(path)

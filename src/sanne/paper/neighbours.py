@@ -16,7 +16,7 @@ from sanne.paper.encoder import WalkEncoder
 from sanne.paper.objective import Objective, register_objective
 from sanne.seeds import numpy_stream
 
-_SMALLEST_SHARE = 1e-6  # of a sum of powers, that is left of it without one of them
+_SMALLEST_SHARE = 1e-6  # share of a sum of powers that remains without one of them
 
 
 @register_objective
@@ -64,7 +64,7 @@ class NeighbourSoftmax(Objective):
         powers = (scores - top).exp()
         total = powers.sum(dim=1, keepdim=True)
         column = torch.searchsorted(negatives, targets).clamp_(max=len(negatives) - 1)
-        own = powers.gather(1, column) * (negatives[column] == targets)  # of a target that stands among the negatives
+        own = powers.gather(1, column) * (negatives[column] == targets)  # for a target that is among the negatives
         rest = torch.maximum(total - own, total * _SMALLEST_SHARE)
         return F.softplus(rest.log() + top - chosen).mean()
 
@@ -89,7 +89,7 @@ class NeighbourSoftmax(Objective):
         return first
 
     def position_shares(self, encoder: WalkEncoder, features: Tensor) -> Tensor:
-        """What the first position drew on, by the encoder's attention, (B, N)."""
+        """How much each position contributed to the first one, by the encoder's attention, (B, N)."""
         return encoder.attention_flow(features)[:, 0]
 
     def present_vectors(self) -> FloatArray | None:

@@ -1,4 +1,4 @@
-"""What an objective is: training minimises it and trained walks are read through it. New ones register here."""
+"""The base class of objectives: training minimises one, and walks are read through it. New ones register here."""
 
 from typing import ClassVar
 
@@ -27,7 +27,7 @@ class Objective(nn.Module):
 
     @classmethod
     def check(cls, config: Config) -> None:
-        """Raise an InputError for settings that do not go together; called before any work."""
+        """Raise an InputError for incompatible settings; called before any work."""
         dim, width = config.model.dim, config.model.encoder_dim
         if dim not in (0, width):
             raise InputError(

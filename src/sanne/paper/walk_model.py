@@ -1,4 +1,4 @@
-"""The walk encoder joined with its objective: SANNE as the paper has it."""
+"""The walk encoder with its objective: SANNE as in the paper."""
 
 from collections.abc import Iterator
 from typing import Any, Self
@@ -79,7 +79,7 @@ class WalkModel(nn.Module, Model):
         """The mean over `num_inference_walks` walks from each node (Algorithm 2)."""
         device = next(self.eval().parameters()).device
         walks = asked.walks(self._num_walks)
-        # torch's modes are set for each batch anew: while the caller waits to be asked for more, others use torch.
+        # Set torch's modes anew for each batch: between batches, other code uses torch.
         with torch_threads(self._threads, walks.size), torch.inference_mode():
             features = torch.from_numpy(np.require(asked.along(walks), requirements="W")).to(device)
             per_walk = self(features).cpu().view(asked.count, self._num_walks, -1)
@@ -100,7 +100,7 @@ class WalkModel(nn.Module, Model):
 def _visited(
     walks: npt.NDArray[np.integer[Any]], shares: FloatArray, num_walks: int, count: int
 ) -> Iterator[Contribution]:
-    """For each start, the nodes that its vector drew on most, itself included."""
+    """For each start, the nodes that contributed most to its vector, including itself."""
     for first in range(0, len(walks), num_walks):
         part = slice(first, first + num_walks)
         visited, where = np.unique(walks[part].ravel(), return_inverse=True)

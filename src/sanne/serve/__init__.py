@@ -1,1 +1,1 @@
-"""A fitted model that answers for nodes as they arrive, and keeps what it was told."""
+"""A server that embeds nodes with a fitted model, and stores what is added."""

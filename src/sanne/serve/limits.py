@@ -1,4 +1,4 @@
-"""What the server accepts and gives at most."""
+"""Limits on what the server accepts and returns."""
 
 import typing
 from dataclasses import dataclass
@@ -13,22 +13,22 @@ class ServeLimits(Checked):
     """Limits of a server; not part of a model."""
 
     # one request
-    max_nodes: int = 256  # of an embedding or an addition; edges count as nodes do
-    max_links: int = 10_000  # of one node
-    max_similar: int = 1000  # nearest nodes, and nodes named as an explanation
-    max_deleted_links: int = 100  # of a node that is deleted without ?force
-    max_body_bytes: int = 2 * 2**20  # reading so much JSON takes some 40 ms, in which nobody else is answered
+    max_nodes: int = 256  # per request that embeds or adds; also edges per request
+    max_links: int = 10_000  # per node
+    max_similar: int = 1000  # nearest nodes, and nodes in an explanation
+    max_deleted_links: int = 100  # of a node that can be deleted without ?force
+    max_body_bytes: int = 2 * 2**20  # parsing that much JSON takes some 40 ms, during which nobody else is served
     # all requests together
     max_batch_nodes: int = 64  # computed together
     max_queue_nodes: int = 256  # waiting; more are answered 429 ...
     max_queue_seconds: float = 2.0  # ... as are those who would wait longer than this, on a slow machine
-    max_open_bytes: int = 64 * 2**20  # held by bodies that are not yet whole
+    max_open_bytes: int = 64 * 2**20  # memory for bodies that have not fully arrived
     # connections
     max_connections: int = 2000
     max_header_bytes: int = 32 * 2**10
-    receive_seconds: float = 10.0  # until a request must be whole
+    receive_seconds: float = 10.0  # to receive a request
     keep_alive_seconds: float = 15.0  # until an idle connection is closed
-    shutdown_seconds: float = 30.0  # for finishing what was accepted
+    shutdown_seconds: float = 30.0  # to finish accepted requests
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,4 +1,4 @@
-"""Vectors as a .npy file or a FAISS index, with the ids one a line in `<stem>.ids.txt` beside it."""
+"""Vectors as a .npy file or a FAISS index, with one id per line in `<stem>.ids.txt` next to it."""
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
@@ -23,7 +23,7 @@ def check_array_file(path: Path) -> None:
     check_target(path)
     ids = _ids_path(path)
     if ids.exists() and not any(path.with_suffix(ending).exists() for ending in _ENDINGS):
-        raise InputError(f"cannot write {path}: its ids go to {ids}, which exists already: choose another name")
+        raise InputError(f"cannot write {path}: its ids go to {ids}, which already exists: choose another name")
 
 
 def write_npy(path: Path, parts: Iterable[Embedding], count: int, dim: int, dtype: npt.DTypeLike = np.float32) -> None:
@@ -35,7 +35,7 @@ def write_npy(path: Path, parts: Iterable[Embedding], count: int, dim: int, dtyp
 
 def read_npy(path: Path) -> Embedding:
     if not _ids_path(path).is_file():
-        raise InputError(f"{path} has no ids: there is no file {_ids_path(path)} with one id a line")
+        raise InputError(f"{path} has no ids: there is no file {_ids_path(path)} with one id per line")
     stored = map_npy(path)
     if stored.dtype.kind not in "iuf":
         raise InputError(f"{path} holds {stored.dtype}, not vectors of numbers")
@@ -50,7 +50,7 @@ def check_faiss(path: Path) -> None:
 
 
 def write_faiss(path: Path, parts: Iterable[Embedding], count: int, dim: int) -> None:
-    """Write an exact index by cosine: the inner product of vectors of length one."""
+    """Write an exact index by cosine: the inner product of unit vectors."""
     index = _faiss().IndexFlatIP(dim)
     with _ids_and_file(path) as (write_ids, part):
         for vectors in parts:

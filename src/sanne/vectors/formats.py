@@ -1,4 +1,4 @@
-"""The formats of vectors on disk: one registry that `embed`, `export` and everything that reads vectors use.
+"""File formats of vectors: one registry for everything that reads or writes vectors.
 
 A vector of the paper's recipe has no uncertainty: that is null in a file (an empty cell in CSV), and NaN in an array.
 """
@@ -61,9 +61,9 @@ def register(form: Format) -> None:
 
 
 def check_output(path: str | Path, name: str | None = None, dtype: Dtype = "float32") -> Format:
-    """The format for a file (by its ending, or the one of that name); refuses a place that cannot be written to.
+    """The format for a file (by its ending, or by name); refuses a path that cannot be written.
 
-    Call it before any long work.
+    Call this before any long work.
     """
     ending = Path(path).suffix.lower()
     if name is not None and name not in FORMATS:
@@ -88,9 +88,9 @@ def write_vectors(
     explanation: Sequence[Explanation] | None = None,
     dtype: Dtype = "float32",
 ) -> None:
-    """Write vectors to a file that appears whole or not at all.
+    """Write vectors to a file that appears complete or not at all.
 
-    `dtype="float16"` takes half the space in a .parquet or .npy file, and keeps three digits of each number.
+    `dtype="float16"` halves the size of a .parquet or .npy file and keeps three digits of each number.
 
     >>> write_vectors("vectors.parquet", graph.node_ids, model.embedding_)
     """
@@ -107,7 +107,7 @@ def write_parts(
     format_name: str | None = None,
     dtype: Dtype = "float32",
 ) -> None:
-    """Write `count` vectors of size `dim` part by part; the file appears when all are there, or not at all.
+    """Write `count` vectors of `dim` dimensions part by part; the file appears complete or not at all.
 
     >>> write_parts("vectors.parquet", embed_parts(artifact, graph), graph.num_nodes, 256)
     """
@@ -121,17 +121,17 @@ def write_parts(
 def _checked(
     path: Path, form: Format, parts: Iterable[Embedding], count: int, dim: int, most: float
 ) -> Iterator[Embedding]:
-    """The parts, all of one size and together as many as announced; what a format has no place for is logged."""
+    """The parts, checked for size and total count; logs what the format cannot hold."""
     rows = 0
     for part in parts:
         if part.dim != dim:
             raise InputError(f"vectors of size {part.dim} for a file of size {dim}")
         if (largest := float(np.abs(part.vectors).max())) > most:
-            raise InputError(f"a vector has the number {largest:g}, and float16 holds at most {most:g}: write float32")
+            raise InputError(f"a vector has the number {largest:g}, but float16 holds at most {most:g}: write float32")
         there = {"uncertainty": np.isfinite(part.uncertainty).any(), "explanation": part.explanation is not None}
         for name, given in there.items():
             if rows == 0 and given and name not in form.keeps:
-                logger.info("%s has no place for the %s; a .parquet file does", path, name)
+                logger.info("%s cannot hold the %s; a .parquet file can", path, name)
         rows += len(part)
         yield part
     if rows != count:
@@ -164,7 +164,7 @@ def _endings(readable: bool = False) -> list[str]:
 
 
 def export_vectors(model: str | Path, target: str, out: str | Path, dtype: Dtype = "float32") -> tuple[int, int]:
-    """Write the vectors of a model folder in the format `target`; returns how many there are and their size.
+    """Write the vectors of a model folder in the format `target`; returns their number and dimensions.
 
     >>> export_vectors("model", "faiss", "vectors.faiss")
     """

@@ -1,4 +1,4 @@
-"""Rows scaled to length one."""
+"""Rows scaled to unit length."""
 
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ SHORTEST, LONGEST = 1e-15, 1e15  # lengths whose squares single precision holds 
 
 
 def unit(rows: npt.NDArray[Real]) -> npt.NDArray[Real]:
-    """Rows (or one vector) scaled to length one, however large or small their numbers; zeros stay zeros."""
+    """Rows (or one vector) scaled to unit length, however large or small their numbers; zeros stay zeros."""
     with np.errstate(over="ignore"):
         lengths = np.linalg.norm(rows, axis=-1, keepdims=True)
     unusual = unusual_lengths(lengths)[..., 0]

@@ -15,16 +15,20 @@ from sanne.graph.readers.columns import is_numeric
 from sanne.graph.readers.typed_tables import open_parquet
 from sanne.vectors.vectors import Embedding
 
-ROW_GROUP = 65_536  # rows that a Parquet file keeps together, and that are held before they are written
-MARKER = {b"sanne": b"vectors"}  # in the metadata of tables, so that nobody else's are replaced
+ROW_GROUP = 65_536  # rows of a Parquet row group, held in memory before they are written
+MARKER = {b"sanne": b"vectors"}  # in the metadata of tables, so that only our own files are replaced
 _COLUMNS = ("id", "embedding", "uncertainty")
-_COMPRESSION = {"id": "zstd", "embedding.list.element": "none", "uncertainty": "zstd"}  # digits of vectors are noise
+_COMPRESSION = {
+    "id": "zstd",
+    "embedding.list.element": "none",
+    "uncertainty": "zstd",
+}  # the digits of vectors do not compress
 
 
 def write_parquet(
     path: Path, parts: Iterable[Embedding], count: int, dim: int, dtype: npt.DTypeLike = np.float32
 ) -> None:
-    """Write vectors in row groups of the same size, however many rows come at a time."""
+    """Write vectors in row groups of equal size, however many rows come at a time."""
     groups = _row_groups(parts, dtype)
     first = next(groups)
     with (

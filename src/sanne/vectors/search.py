@@ -28,7 +28,7 @@ def most_similar(
 
 
 def cosines(vectors: FloatArray, query: FloatArray) -> FloatArray:
-    """Cosines of (rows, dim) vectors to a query of length one, (rows,)."""
+    """Cosines of (rows, dim) vectors with a unit query, (rows,)."""
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         lengths = np.linalg.norm(vectors, axis=1)
         scores: FloatArray = (vectors @ query) / lengths

@@ -1,8 +1,8 @@
 """Vectors as text: CSV, and word2vec text as gensim reads it.
 
-Text has no types: where every id of a file is a whole number, ids are read back as integers. In a CSV file, a text id
+Text has no types: if every id in a file is a whole number, ids are read back as integers. In a CSV file, a text id
 that starts with = + - @, a tab or a line break gets a single quote (') in front, unless it is a plain number: a
-spreadsheet would run it as a formula. Reading removes the quote. In word2vec text, blanks in ids become `_`.
+spreadsheet would run it as a formula. Reading removes the quote. In word2vec text, spaces in ids become `_`.
 """
 
 import contextlib
@@ -59,7 +59,7 @@ def read_csv(path: Path) -> Embedding:
 
 
 def quoted(ids: pa.Array) -> pa.Array:
-    """Ids with a ' in front of formulas, and of such a quote before a formula, so that `_unquoted` is the reverse."""
+    """Ids with a ' before formulas, and before such a quote before a formula, so that `_unquoted` is the reverse."""
     if not pa.types.is_string(ids.type):
         return ids
     formula = pc.match_substring_regex(ids, r"^'*[=+\-@\t\r\n]")
@@ -83,21 +83,21 @@ def write_word2vec(path: Path, parts: Iterable[Embedding], count: int, dim: int)
 
 
 def _without_blanks(node_id: Any, names: dict[str, Any]) -> str:
-    """An id for a format whose columns are separated by blanks; `names` holds those written so far."""
+    """An id for a format with space-separated columns; `names` holds those written so far."""
     name = re.sub(r"\s", "_", str(node_id))
     if not name:
         raise InputError("an empty node id cannot be written as word2vec text: write a .parquet file")
     if name in names:
         raise InputError(
             f"node ids {names[name]!r} and {node_id!r} would both be written as {name!r}, "
-            "since word2vec text has no blanks in ids: write a .parquet file"
+            "since word2vec text has no spaces in ids: write a .parquet file"
         )
     names[name] = node_id
     return name
 
 
 def _number_lines(rows: Floats) -> list[str]:
-    """Rows as text, each number in the fewest digits that give it back exactly."""
+    """Rows as text, each number in the fewest digits that reproduce it exactly."""
     table = pa.Table.from_arrays([pa.array(column) for column in rows.T], [str(i) for i in range(rows.shape[1])])
     buffer = io.BytesIO()
     pa.csv.write_csv(table, buffer, pa.csv.WriteOptions(include_header=False, delimiter=" "))

@@ -1,4 +1,4 @@
-"""Vectors of nodes in memory: what inference gives, files hold and the server keeps."""
+"""Vectors of nodes in memory, as used by inference, files and the server."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ Explanation = Sequence[tuple[Any, float]]  # of one vector: (node id, share), la
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Embedding:
-    """Vectors of nodes, how certain they are, and which nodes they drew on."""
+    """Vectors of nodes, their uncertainty, and which nodes contributed to them."""
 
     node_ids: Ids
     vectors: Floats  # (count, dim)
-    uncertainty: Floats  # (count,): how undecided each vector is, from 0 to below 1; NaN where nobody can tell
+    uncertainty: Floats  # (count,): from 0 to below 1; NaN if unknown
     explanation: Sequence[Explanation] | None = None
 
     @classmethod
@@ -45,7 +45,7 @@ class Embedding:
             if value is not None and len(value) != len(ids):
                 raise InputError(f"{len(ids)} node ids but {len(value)} rows of {name}")
         if uncertainties.ndim != 1:
-            raise InputError(f"uncertainty must be one number a node, not of shape {uncertainties.shape}")
+            raise InputError(f"uncertainty must be one number per node, not of shape {uncertainties.shape}")
         return cls(ids, rows, uncertainties, explanation)
 
     @property

@@ -61,7 +61,7 @@ def test_bad_edge_files(tmp_path: Path, edges: str | bytes, parts: list[str]) ->
     [
         ("name,size\na,1\nb,2\n", ["no column 'id'", "found the columns name, size"]),
         ("id,size\n", ["nodes.csv: it has no nodes"]),
-        ("id,size\na,1\nb,2\na,3\n", ["nodes.csv, line 4: id 'a' stands already in line 2"]),
+        ("id,size\na,1\nb,2\na,3\n", ["nodes.csv, line 4: id 'a' already occurs in line 2"]),
         ("id,size\na,1\n,2\nb,3\n", ["nodes.csv, line 3: no node id"]),
         ("id,size,age\na,1,1\nb,2,NaN\n", ["nodes.csv, line 3: node 'b' has no number", "column 'age'"]),
         ("id,size\na,1\nb,\n", ["nodes.csv, line 3: node 'b' has no number (empty or NaN) in column 'size'"]),
@@ -117,7 +117,7 @@ def test_missing_files_and_odd_endings(tmp_path: Path) -> None:
         read_tables(tmp_path / "gone.csv")
     with pytest.raises(InputError, match=r"gone\.parquet: no such file"):
         read_tables(tmp_path / "gone.parquet")
-    with pytest.raises(InputError, match="unknown kind of table"):
+    with pytest.raises(InputError, match="unknown table format"):
         read_tables(tmp_path / "edges.ods")
     (tmp_path / "text.parquet").write_text("src,dst\n")
     with pytest.raises(InputError, match=r"text\.parquet: not a Parquet file"):

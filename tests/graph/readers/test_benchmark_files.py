@@ -32,7 +32,7 @@ def test_bad_linqs(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"toy\.content, line 2: value 'x' in column '2' is not a number"):
         read_linqs(tmp_path)
     (tmp_path / "toy.content").write_text("1\t0\tA\n1\t1\tB\n")
-    with pytest.raises(InputError, match="line 2: id 1 stands already in line 1"):
+    with pytest.raises(InputError, match="line 2: id 1 already occurs in line 1"):
         read_linqs(tmp_path)
 
 
@@ -54,5 +54,5 @@ def test_bad_edge_list(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"toy\.txt, line 3: 1 fields"):
         read_edge_list(path)
     path.write_text("1 2 3\n")
-    with pytest.raises(InputError, match=r"line 1: expected two node ids a line, found 3"):
+    with pytest.raises(InputError, match=r"line 1: expected two node ids per line, found 3"):
         read_edge_list(path)

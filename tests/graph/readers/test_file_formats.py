@@ -54,7 +54,7 @@ def test_a_problem_in_a_compressed_table_is_named_by_its_line(tmp_path: Path) ->
         load_graph(broken)
     bomb = tmp_path / "edges.csv.zst"
     bomb.write_bytes(zstd(b"src,dst\na,b\n" + b" " * 2**26))
-    with pytest.raises(InputError, match="1100 times larger; unpack it first"):
+    with pytest.raises(InputError, match="1100 times its size; unpack it first"):
         load_graph(bomb)
 
 
@@ -96,7 +96,7 @@ def test_lists_of_pairs_and_of_triples_with_a_weight() -> None:
         "a",
     ]
     for bad in ([], [1, 2], [("a", "b"), ("a", "b", 1)], [("a", "b", {"weight": 1})]):
-        with pytest.raises(InputError, match=r"list of edges has pairs|the third of a triple"):
+        with pytest.raises(InputError, match=r"list of edges holds either pairs|the third item of a triple"):
             load_graph(bad)
 
 
@@ -137,7 +137,7 @@ def test_relations_are_kinds_with_weights(library: HeteroData) -> None:
     weights = load_graph(library, kind_weights={"writes": 2.0}).weights
     assert weights is not None
     assert sorted(set(weights.tolist())) == [1, 2]
-    with pytest.raises(InputError, match="no link is of the kind 'cite'; did you mean 'cites'"):
+    with pytest.raises(InputError, match="no edge has the type 'cite'; did you mean 'cites'"):
         load_graph(library, kind_weights={"cite": 2.0})
     with pytest.raises(InputError, match="no node type has such an attribute"):
         load_graph(library, text="abstract")
@@ -154,9 +154,9 @@ def test_kinds_are_weighted_or_left_out() -> None:
         ({"mention": 2}, "did you mean 'mentions'"),
         ({"mentions": -1}, "positive number, or 0"),
         ({"mentions": "much"}, "positive number, or 0"),
-        ({"mentions": 0, "cites": 0}, "every kind of link is left out"),
+        ({"mentions": 0, "cites": 0}, "every edge type has weight 0"),
         ("auto", "give a node table"),
-        ([1], "dictionary of kinds"),
+        ([1], "dictionary of edge types"),
     ):
         with pytest.raises(InputError, match=message):
             load_graph(edges, kind="how", kind_weights=wrong)

@@ -1,4 +1,4 @@
-"""Sort arcs that do not fit in memory into rows of neighbours: split by ranges of nodes on disk, then sort each.
+"""Sort arcs that do not fit in memory into rows of neighbours: partition by node range on disk, then sort each part.
 
 Self-loops are dropped. Weights of repeated edges add up; of the two directions of an undirected edge the larger
 counts. These are the rules of `Graph.from_edges`.
@@ -72,7 +72,7 @@ def _append(path: Path, arcs: npt.NDArray[Any]) -> None:
 
 
 def _bounds(counts: IntArray, width: int, num_nodes: int, most: int) -> list[int]:
-    """Nodes at which to cut, so that no part has more than `most` arcs (but for a single crowded bin)."""
+    """Nodes at which to cut, so that no part has more than `most` arcs (except for a single crowded bin)."""
     bounds, total = [0], 0
     for index, count in enumerate(counts.tolist()):
         if total and total + count > most:

@@ -1,7 +1,7 @@
 """Build a graph folder from edge and node files that do not fit in memory.
 
 Two passes over the edges: one to number the ids, one to write the arcs as pairs of numbers, which are then split
-and sorted. Memory grows with neither edges nor features; it holds a few bytes a node where ids are integers.
+and sorted. Memory does not grow with edges or features, only by a few bytes per node for integer ids.
 """
 
 import contextlib
@@ -50,8 +50,8 @@ def build_graph(
 ) -> Graph:
     """Write the graph of one or more edge files into a graph folder, and open it.
 
-    The graph is the one that `load_graph` gives: with a node table its rows are the nodes, without one the ids in
-    sorted order. `memory` limits what is used, the interpreter included. The `options` mean what they mean there.
+    The graph equals that of `load_graph`: with a node table its rows are the nodes, without one the ids in
+    sorted order. `memory` limits the whole process, including the interpreter. The `options` are those of `load_graph`.
 
     >>> build_graph(["part-0.parquet", "part-1.parquet"], "web.graph")
     """
@@ -60,7 +60,7 @@ def build_graph(
     tables = [open_table(Path(path), "table") for path in ([edges] if isinstance(edges, str | Path) else edges)]
     kinds = Kinds.of(asked.kind, asked.kind_weights)
     if asked.kind_weights == "auto" or asked.unknown == "add":
-        raise InputError("a graph folder needs weights of kinds in numbers, and a row for every node or unknown='drop'")
+        raise InputError("a graph folder needs weights of edge types as numbers, and a row per node or unknown='drop'")
     asked.check(node_table)
     columns = [EdgeColumns.of(table, asked, kinds) for table in tables]
     if not tables:
@@ -92,7 +92,7 @@ def parse_size(text: str) -> int:
     """Bytes from text such as 4GB, 512MiB or 1000000."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
     if found is None or found[2].upper() not in _UNITS:
-        raise InputError(f"{text!r} is no amount of memory: write it as 4GB or 512MiB")
+        raise InputError(f"{text!r} is not an amount of memory: write it as 4GB or 512MiB")
     size = int(float(found[1]) * _UNITS[found[2].upper()])
     if size < SMALLEST_MEMORY:
         raise InputError(f"memory must be at least {SMALLEST_MEMORY / 2**30:g} GiB, not {text}")
@@ -100,7 +100,7 @@ def parse_size(text: str) -> int:
 
 
 class _NotIntegersError(Exception):
-    """Ids were asked for as integers, and one is text: ask for them as text."""
+    """Ids were requested as integers, but one is text: request them as text."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class _Build:
                 yield pa.chunked_array([*sources.chunks, *targets.chunks], sources.type), weights
 
     def _write_ids(self, numbering: CountedIds | DatabaseIds, as_text: bool) -> CheckedIds:
-        """Write the ids as they are: a node table's integers stay integers even where edges name them as text."""
+        """Write the ids unchanged: a node table's integers stay integers even if edges contain them as text."""
         if self.nodes is None:
             return _write_ids(self.folder, numbering.ids(), as_text)
         try:
@@ -217,15 +217,15 @@ def _write_ids(folder: Path, columns: Iterator[pa.Array | pa.ChunkedArray], as_t
 
 
 def write_node_data(table: Table, columns: NodeColumns, folder: Path) -> None:
-    """Write what a node table holds but its ids."""
+    """Write everything in a node table except the ids."""
     rows = 0
     with contextlib.ExitStack() as stack:
         documents = stack.enter_context(StringsWriter(folder, "texts")) if columns.text else None
         matrix: NpyWriter | None = None
-        labels: list[pa.Array] = []  # as codes: 4 bytes a node, and the distinct ones are few
+        labels: list[pa.Array] = []  # as codes: 4 bytes per node, since few are distinct
         for block in Block.parts(table, columns.wanted, columns.strings, _NODES_AT_ONCE):
             rows += block.data.num_rows
-            # Labels of a text file are numbers only if all of them are, which is known at the end.
+            # Labels in a text file are numbers only if all of them are, which is known only at the end.
             found = columns.read(block, infer=False)
             if documents is not None:
                 documents.write(found["texts"])

@@ -15,11 +15,11 @@ _BYTES_A_NUMBER = 16  # of a range that is counted: a byte to mark it, 4 for the
 
 
 class TooFarApartError(Exception):
-    """Integers too far apart to be numbered by counting in the memory allowed."""
+    """Integers too far apart to be numbered by counting in the allowed memory."""
 
 
 class CountedIds:
-    """Integers from a range small enough for a table with a place for each number in it.
+    """Integers from a range small enough for a table with an entry per number.
 
     The ids are sorted, or with `in_order` (a node table) in the order given; then all must differ. `limit` bounds
     the bytes used.
@@ -75,7 +75,7 @@ class DatabaseIds:
     def __init__(
         self, columns: Iterable[pa.ChunkedArray], memory: int, scratch: Path, kind: pa.DataType, *, in_order: bool
     ) -> None:
-        duckdb = import_extra("duckdb", "scale", "building from text ids or scattered integers")
+        duckdb = import_extra("duckdb", "scale", "building from text ids or sparse integer ids")
         limits = {"memory_limit": f"{memory // 2**20}MiB", "temp_directory": str(scratch / "spill")}
         self._database = duckdb.connect(scratch / "ids.duckdb", config=limits | {"preserve_insertion_order": False})
         self._run("SET enable_progress_bar = false")  # it would be drawn on stdout
@@ -121,7 +121,7 @@ class DatabaseIds:
                 self._database.register("block", block)
             found = self._database.sql(query)
             return None if found is None else found.to_arrow_table()
-        except RuntimeError as error:  # DuckDB's answer to Ctrl-C, which nobody would take for one
+        except RuntimeError as error:  # DuckDB's reaction to Ctrl-C, hard to recognise as such
             if "interrupted" in str(error).lower():
                 raise KeyboardInterrupt from error
             raise
@@ -130,5 +130,5 @@ class DatabaseIds:
 
 
 def _repeated(node_id: Any) -> InputError:
-    """The error for an id that stands in two rows of a node table."""
-    return InputError(f"id {node_id!r} stands more than once in the node table; keep one row per node")
+    """The error for an id that occurs in two rows of a node table."""
+    return InputError(f"id {node_id!r} occurs more than once in the node table; keep one row per node")

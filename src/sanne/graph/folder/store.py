@@ -37,7 +37,7 @@ _AT_ONCE = 2**20  # numbers read together where a whole file is checked
 
 
 def save_graph(graph: Graph, folder: str | Path) -> None:
-    """Write a graph folder, whole or not at all; an older graph folder there is replaced.
+    """Write a graph folder, completely or not at all; an older graph folder there is replaced.
 
     >>> save_graph(graph, "cora.graph")
     """
@@ -66,7 +66,7 @@ def save_graph(graph: Graph, folder: str | Path) -> None:
 
 
 def open_graph(folder: str | Path, *, verify: bool = False) -> Graph:
-    """The graph of a folder that `save_graph` or `sanne build` wrote; its arrays stay on disk until they are used.
+    """Open a folder that `save_graph` or `sanne build` wrote; its arrays stay on disk until they are used.
 
     `verify` reads every file once and compares checksums.
 
@@ -165,7 +165,7 @@ class _Files:
         if dtype is not None and array.dtype != dtype:
             raise _damaged(path, f"it holds {array.dtype}, expected {np.dtype(dtype)}")
         if array.dtype.kind not in "iufb" or array.ndim not in ndims or not array.flags.c_contiguous:
-            raise _damaged(path, f"{array.dtype} of shape {array.shape} is none of what a graph is made of")
+            raise _damaged(path, f"{array.dtype} of shape {array.shape} cannot be part of a graph")
         return array if 2 in ndims else np.asarray(array)  # compiled code takes only plain arrays
 
     def texts(self, stem: str) -> MappedStrings:
@@ -201,14 +201,14 @@ class _Files:
         if not path.is_file():
             raise InputError(f"{self._place}: incomplete graph folder, {name} is missing: build it again")
         if path.parent != self._place:
-            raise _damaged(self._place / HEADER, f"{name!r} is no name of a file in it")
+            raise _damaged(self._place / HEADER, f"{name!r} is not the name of a file in it")
         if path.stat().st_size != facts["bytes"]:
             raise _damaged(path, f"{path.stat().st_size} bytes, where {HEADER} says {facts['bytes']}")
         return path
 
 
 def _check_arcs(place: Path, nodes: int, arcs: int, weighted: bool) -> None:
-    """Refuse arcs that would lead outside: compiled loops follow them blindly."""
+    """Refuse arcs to nodes that do not exist: compiled loops follow arcs unchecked."""
     last = 0
     for rows in _blocks(place / "indptr.npy"):
         if rows[0] < last or rows[-1] > arcs or np.any(np.diff(rows) < 0):

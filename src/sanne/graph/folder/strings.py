@@ -1,4 +1,4 @@
-"""Texts on disk, read row by row: one file of UTF-8 bytes and one that says where each text begins."""
+"""Texts on disk, read row by row: one file of UTF-8 bytes and one of offsets."""
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
@@ -18,7 +18,7 @@ _ROWS_AT_ONCE = 65_536
 class MappedStrings:
     """Texts that stay on disk until asked for; index it with a number, a slice, a mask or an array of rows.
 
-    It stands where a graph keeps an array of str objects, and gives such arrays.
+    It takes the place of an array of str objects, and returns such arrays.
     """
 
     dtype = np.dtype(object)
@@ -48,7 +48,7 @@ class MappedStrings:
             texts = self._column.take(pa.array(np.where(chosen < 0, chosen + len(self), chosen)))
         try:
             return texts.to_numpy(zero_copy_only=False)
-        except (pa.ArrowException, UnicodeDecodeError):  # bytes that are no text
+        except (pa.ArrowException, UnicodeDecodeError):  # bytes that are not text
             raise self._damaged() from None
 
     @cached_property
@@ -76,7 +76,7 @@ class MappedStrings:
         return self._column
 
     def _damaged(self) -> InputError:
-        return InputError(f"{self._name}: damaged (its texts and their offsets do not fit): build the folder again")
+        return InputError(f"{self._name}: damaged (its texts and offsets do not match): build the folder again")
 
 
 class StringsWriter:

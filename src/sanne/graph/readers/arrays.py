@@ -25,10 +25,10 @@ def read_arrays(
     labels: Any = None,
     directed: bool = False,
 ) -> Graph:
-    """The graph of a list of pairs or triples with a weight, an (m, 2) array, a (2, m) tensor, or (sources, targets).
+    """The graph of a list of pairs or weighted triples, an (m, 2) array, a (2, m) tensor, or (sources, targets).
 
     If the number of nodes is known (`num_nodes`, or the rows of features, texts or labels) and the pairs are
-    integers, they are indices 0..n-1. Else every distinct value is a node, in sorted order.
+    integers, they are indices 0..n-1. Otherwise every distinct value is a node, in sorted order.
 
     >>> read_arrays(np.array([[0, 1], [1, 2]]), num_nodes=4)
     """
@@ -63,10 +63,10 @@ def _ends(edges: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Any]:
     if isinstance(edges, list):
         wide = {len(edge) if isinstance(edge, list | tuple) else 0 for edge in edges}
         if wide not in ({2}, {3}):
-            raise InputError("a list of edges has pairs (source, target), or triples with a weight, all alike")
+            raise InputError("a list of edges holds either pairs (source, target) or triples with a weight")
         sources, targets, *rest = (as_array(list(end)) for end in zip(*edges, strict=True))
         if rest and rest[0].dtype.kind not in "iuf":
-            raise InputError(f"the third of a triple is the weight, a number, not {edges[0][2]!r}")
+            raise InputError(f"the third item of a triple is the weight, a number, not {edges[0][2]!r}")
         weights = rest[0].astype(np.float64) if rest else None
     elif isinstance(edges, tuple) and len(edges) == 2:
         sources, targets = as_array(edges[0]), as_array(edges[1])
@@ -93,7 +93,7 @@ def id_column(items: list[Any]) -> pa.Array:
     try:
         return pa.array([str(item) for item in items], pa.string())
     except UnicodeEncodeError as error:
-        raise InputError(f"node id {error.object!r} is no valid text: it cannot be saved; rename it") from None
+        raise InputError(f"node id {error.object!r} is not valid text: it cannot be saved; rename it") from None
 
 
 def _count(num_nodes: int | None, *rows: Any) -> int | None:
@@ -111,14 +111,14 @@ def _count(num_nodes: int | None, *rows: Any) -> int | None:
 def read_scipy(matrix: Any, *, weight: str | bool | None = None, directed: bool = False) -> Graph:
     """The graph of a square matrix: an entry (i, j) is an edge from i to j; ids are 0..n-1.
 
-    Stored zeros are no edges. The values are weights unless all are 1; `weight` says so either way.
+    Stored zeros are not edges. The values are weights unless all are 1; `weight` decides it explicitly.
     Undirected, (i, j) and (j, i) are one edge, with the larger of the two weights.
     """
     entries = sp.coo_matrix(matrix)
     if entries.shape[0] != entries.shape[1]:
-        raise InputError(f"an adjacency matrix is square, not {entries.shape[0]} x {entries.shape[1]}")
+        raise InputError(f"an adjacency matrix must be square, not {entries.shape[0]} x {entries.shape[1]}")
     if entries.dtype.kind not in "iufb":
-        raise InputError(f"an adjacency matrix holds numbers, not {entries.dtype}")
+        raise InputError(f"an adjacency matrix must hold numbers, not {entries.dtype}")
     stored = entries.data != 0
     rows, columns, values = entries.row[stored], entries.col[stored], entries.data[stored].astype(np.float64)
     use = bool((values != 1).any()) if weight is None else bool(weight)

@@ -1,4 +1,4 @@
-"""Rows of a table, and their columns as ids, weights, features, texts and labels; a cell that is wrong is named."""
+"""Rows of a table, and their columns as ids, weights, features, texts and labels; errors name the bad cell."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ def is_numeric(kind: pa.DataType) -> bool:
 
 
 def read_ids(block: Block, name: str, *, as_text: bool = False) -> pa.ChunkedArray:
-    """A column of ids, int64 or string; one that is missing or has a control character is named."""
+    """A column of ids, int64 or string; refuses a missing id and one with a control character."""
     try:
         ids = clean_ids(block.data.column(name), infer=not block.table.typed and not as_text)
     except InputError as error:
@@ -72,7 +72,7 @@ def read_ids(block: Block, name: str, *, as_text: bool = False) -> pa.ChunkedArr
 
 
 def read_weights(block: Block, name: str) -> npt.NDArray[np.float64]:
-    """Weights as numbers; the first that is not positive is named."""
+    """Weights as numbers; refuses the first that is not positive."""
     values = _numbers(block, name, "weight")
     bad = np.flatnonzero(~usable_weights(values))
     if len(bad):
@@ -92,7 +92,7 @@ def read_features(block: Block, names: Sequence[str], key: str) -> npt.NDArray[n
 
 
 def _numbers(block: Block, name: str, what: str) -> npt.NDArray[np.float64]:
-    """A column as float64, NaN where there is no value; text that is no number is refused."""
+    """A column as float64, NaN where there is no value; text that is not a number is refused."""
     column = block.column(name)
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.int8())
@@ -151,7 +151,7 @@ def _node(block: Block, row: int, key: str) -> str:
 
 
 def read_texts(block: Block, names: Sequence[str]) -> npt.NDArray[np.object_]:
-    """The documents: one column, or several joined by a blank; what is missing is empty."""
+    """The documents: one column, or several joined by a space; missing values are empty."""
     columns = [pc.fill_null(_as_text(block, block.column(name), name), "") for name in names]
     blank = pa.scalar(" ", pa.large_string())
     joined = columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, blank)

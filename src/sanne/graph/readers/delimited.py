@@ -22,8 +22,8 @@ from sanne.errors import InputError, first_line
 
 BLOCK = 8 * 2**20  # bytes parsed at a time by one thread; a row must fit
 LARGEST_BLOCK = 2**31 - 1
-STREAM_BLOCK = 32 * 2**20  # bytes at a time where a file is not held in memory; a row must fit
-COMPRESSED = (".gz", ".zst", ".bz2")  # endings after that of the kind, as in edges.csv.gz
+STREAM_BLOCK = 32 * 2**20  # bytes at a time if a file is not held in memory; a row must fit
+COMPRESSED = (".gz", ".zst", ".bz2")  # endings after that of the format, as in edges.csv.gz
 _TIMES_LARGER = 1100  # than a compressed file its content may be; gzip cannot do more
 
 
@@ -36,7 +36,7 @@ class DelimitedFile:
     columns: tuple[str, ...]
     skip: int  # lines before the first row
 
-    typed = False  # a value is text until it is understood
+    typed = False  # values stay text until their type is inferred
 
     @property
     def name(self) -> str:
@@ -113,20 +113,20 @@ class DelimitedFile:
                 raise
 
     def _check_quotes(self) -> None:
-        """A quotation mark that is never closed would swallow the rest of the file as one field."""
+        """Refuse an unclosed quotation mark, which would swallow the rest of the file as one field."""
         marks = size = 0
         most = _TIMES_LARGER * self.path.stat().st_size + STREAM_BLOCK
         with unpacked(self.path) as file:
             while block := file.read(BLOCK):
                 marks, size = marks + block.count(b'"'), size + len(block)
                 if size > most:
-                    raise InputError(f"{self.path}: its content is over {_TIMES_LARGER} times larger; unpack it first")
+                    raise InputError(f"{self.path}: content over {_TIMES_LARGER} times its size; unpack it first")
         if marks % 2 == 1:
-            with suppress(csv.Error):  # a stray mark, which the parser takes as it is
+            with suppress(csv.Error):  # a stray mark, which the parser takes literally
                 deque(self._records(strict=True), maxlen=0)
 
     def _explained(self, error: pa.ArrowInvalid, numeric: Sequence[str] = ()) -> InputError:
-        """The error that names the line, if a second look finds it; `numeric` columns must hold numbers."""
+        """The error with the line, if a second pass finds it; `numeric` columns must hold numbers."""
         check_utf8(self.path)
         empty = {*pa.csv.ConvertOptions().null_values, ""}
         for line, record in self._records():
@@ -159,7 +159,7 @@ def open_delimited(path: Path) -> DelimitedFile:
             skip = reader.line_num
     except (UnicodeDecodeError, csv.Error) as error:
         check_utf8(path)
-        raise InputError(f"{path}: the first line is no header ({error})") from None
+        raise InputError(f"{path}: the first line is not a header ({error})") from None
     if header is None:
         raise InputError(f"{path}: the file is empty; its first line must name the columns")
     columns = check_unique(tuple(name.strip() for name in header), f"{path}, line {skip}")
@@ -167,7 +167,7 @@ def open_delimited(path: Path) -> DelimitedFile:
 
 
 def ending(path: Path) -> str:
-    """The ending that says what a file holds, in lower case: .csv of edges.csv.gz."""
+    """The ending that tells the format, in lower case: .csv of edges.csv.gz."""
     return Path(path.stem if path.suffix.lower() in COMPRESSED else path.name).suffix.lower()
 
 
@@ -201,11 +201,11 @@ def check_is_file(path: Path) -> None:
     if not path.is_file():
         raise InputError(f"{path}: no such file; check the path (relative to {Path.cwd()}){near(path)}")
     if not os.access(path, os.R_OK):
-        raise InputError(f"{path}: you may not read this file; change its permissions")
+        raise InputError(f"{path}: no permission to read this file; change its permissions")
 
 
 def near(path: Path) -> str:
-    """A file of the same name in the current folder, or one of a similar name where it should be, as a question."""
+    """A "did you mean" for a file of this name in the current folder, or of a similar name in its own."""
     names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
     close = [path.with_name(name) for name in difflib.get_close_matches(path.name, names, n=1)]
     found = [place for place in (Path(path.name), *close) if os.path.exists(place)]  # noqa: PTH110 (too long a name)
@@ -224,7 +224,7 @@ def check_utf8(path: Path) -> None:
 
 
 def _delimiter(path: Path, header: str) -> str:
-    """By the file's ending, unless the header plainly uses another one."""
+    """The separator, by the file's ending, unless the header clearly uses another one."""
     usual = "\t" if ending(path) in (".tsv", ".tab") else ","
     if usual in header:
         return usual

@@ -31,19 +31,19 @@ TABLES = tuple(_OPENERS)  # endings
 Unknown = Literal["refuse", "drop", "add"]
 _ENDPOINTS = (("src", "dst"), ("source", "target"), ("from", "to"))
 _WORD = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]{2}|\p{L}[\p{L}\p{N}]+"
-_WORDS = 4  # that a text has on average, at least; a name has fewer
-_LOOKED_AT = 1000  # rows, to see which columns are texts
+_WORDS = 4  # on average, at least; names have fewer
+_LOOKED_AT = 1000  # rows that are inspected to find text columns
 
 
 def open_table(source: Any, name: str) -> Table:
-    """Open a path by its ending, or a table in memory; `name` is what messages call the latter."""
+    """Open a path by its ending, or a table in memory, which messages call `name`."""
     if isinstance(source, Table):
         return source
     if isinstance(source, str | Path):
         path = Path(source)
         if (kind := ending(path)) not in (*_OPENERS, ".txt"):
             endings = f"{', '.join(TABLES)} (text also {', '.join(COMPRESSED)})"
-            raise InputError(f"{path}: unknown kind of table; expected {endings}")
+            raise InputError(f"{path}: unknown table format; expected {endings}")
         return _OPENERS.get(kind, open_delimited)(path)
     if is_table(source):
         return open_memory_table(source, name)
@@ -53,7 +53,7 @@ def open_table(source: Any, name: str) -> Table:
 
 @dataclass(frozen=True)
 class Asked:
-    """What somebody said of an edge and a node table, in the words of `load_graph`."""
+    """The options of `load_graph` about an edge and a node table."""
 
     text: str | Sequence[str] | None = None
     features: str | Sequence[str] | None = None
@@ -81,7 +81,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class EdgeColumns:
-    """Which columns of an edge table hold what."""
+    """The roles of an edge table's columns."""
 
     source: str
     target: str
@@ -119,7 +119,7 @@ class EdgeColumns:
         return self.weight is not None or (self.kinds is not None and self.kinds.weighted)
 
     def weights(self, block: Block) -> npt.NDArray[np.float64] | None:
-        """What the rows weigh, 0 where their kind is left out; kinds that are weighted by likeness count 1."""
+        """The weights of rows, 0 if their kind is dropped; kinds to be weighted by likeness count 1."""
         values = None if self.weight is None else read_weights(block, self.weight)
         if self.kinds is None:
             return values
@@ -139,7 +139,7 @@ class EdgeColumns:
 
 @dataclass(frozen=True)
 class NodeColumns:
-    """Which columns of a node table hold what."""
+    """The roles of a node table's columns."""
 
     key: str
     text: tuple[str, ...] = ()
@@ -148,7 +148,7 @@ class NodeColumns:
 
     @classmethod
     def of(cls, table: Table, asked: Asked) -> "NodeColumns":
-        """The columns asked for, which must be there; if neither text nor features are, texts or else all numbers."""
+        """The requested columns, which must exist; by default columns of text, or else all numeric ones."""
         texts, numbers, label = as_names(asked.text), as_names(asked.features), asked.label
         key = key_column(table, asked.id)
         if label is None:
@@ -186,7 +186,7 @@ class NodeColumns:
 
 
 def _readable(table: Table, names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The columns that hold texts by the look of their first rows; if there are none, those of numbers."""
+    """The columns whose first rows look like text, or else the numeric ones."""
     schema = table.schema()
     numbers = [name for name in names if is_numeric(schema.field(name).type)]
     words = [name for name in names if name not in numbers and is_text(schema.field(name).type)]
@@ -196,7 +196,7 @@ def _readable(table: Table, names: list[str]) -> tuple[tuple[str, ...], tuple[st
 
 
 def _has_sentences(column: pa.ChunkedArray) -> bool:
-    """Whether values have several words, and most of them others."""
+    """Whether values have several words and are mostly distinct."""
     given = column.cast(pa.large_string()).drop_null()
     given = given.filter(pc.not_equal(given, ""))
     if len(given) == 0 or 2 * len(given.unique()) <= len(given):
@@ -205,7 +205,7 @@ def _has_sentences(column: pa.ChunkedArray) -> bool:
 
 
 def _log_unread(table: Table, read: str, names: Sequence[str], remedy: str = "") -> None:
-    """Say what is read of a table, and which columns are not."""
+    """Log which columns of a table are read, and which are not."""
     unread = [name for name in table.columns if name not in names]
     logger.info("%s: %s%s", table.name, read, f"; not read: {_listed(unread)}{remedy}" if unread else "")
 
@@ -225,7 +225,7 @@ def as_names(given: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 def conventional(table: Table, name: str) -> str | None:
-    """The column of this name, in whatever case it is written."""
+    """The column of this name, ignoring case."""
     if name in table.columns:
         return name
     return next((column for column in table.columns if column.lower() == name), None)

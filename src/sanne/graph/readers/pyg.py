@@ -65,7 +65,7 @@ def read_hetero(
 ) -> Graph:
     """The graph of all node types and relations; node 3 of the type `paper` has the id `paper:3`.
 
-    Each type has columns of its own for its `x`; in those of other types it has their mean, which says nothing. `text`
+    Each type has its own columns for its `x`; in those of other types it gets their mean, which is neutral. `text`
     names an attribute with one text per node, of the types that have it. Labels are the `y` of the only type with one.
     `kind_weights` is by relation.
     """

@@ -33,7 +33,7 @@ from sanne.graph.readers.named import (
 
 logger = logging.getLogger(__name__)
 
-NO_ROW = "add a row for it to the node table, or say --unknown drop (or add; unknown= in Python)"
+NO_ROW = "add a row for it to the node table, or pass --unknown drop or add (unknown= in Python)"
 _COLOURED_AT_MOST = 30  # columns of a node table that a map offers
 
 
@@ -76,7 +76,7 @@ def read_tables(edges: Any, nodes: Any = None, **options: Any) -> Graph:
             found = weights_by_likeness(codes[known], len(names), sources[known], targets[known], texts, features)
             chosen["kind_weights"] = dict(zip(names, found.tolist(), strict=True))
             weights = weights * found[codes]
-            logger.info("weights of kinds by likeness: %s", chosen["kind_weights"])
+            logger.info("weights of edge types by likeness: %s", chosen["kind_weights"])
         known &= weights > 0
     return Graph.from_edges(
         *(sources[known], targets[known], weights[known] if weights is not None and named.weighted else None),
@@ -90,7 +90,7 @@ def read_tables(edges: Any, nodes: Any = None, **options: Any) -> Graph:
 def read_label_table(
     source: Any, node_ids: npt.NDArray[Any], label: str | None = None, id: str | None = None
 ) -> npt.NDArray[Any]:
-    """One label per node of `node_ids`: -1 or "" where the table has none. Rows of other nodes are passed over."""
+    """One label per node of `node_ids`: -1 or "" if the table has none. Rows of other nodes are ignored."""
     nodes, given, _ = read_label_rows(source, node_ids, label, id, unique=True)
     labels = np.full(len(node_ids), -1 if given.dtype.kind == "i" else "", dtype=given.dtype)
     labels[nodes] = given
@@ -120,9 +120,9 @@ def read_columns(
 def read_label_rows(
     source: Any, node_ids: npt.NDArray[Any], label: str | None = None, id: str | None = None, *, unique: bool = False
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any], list[Any]]:
-    """The node of every row and its label, in a table that may name a node more than once, unless `unique`.
+    """The node and label of every row, in a table that may contain a node more than once, unless `unique`.
 
-    Rows of nodes that `node_ids` does not have are passed over; their ids come last.
+    Rows of nodes that are not in `node_ids` are ignored; their ids come last.
     """
     table = open_table(source, "label table")
     check_columns(table, [] if label is None else [label], "label")
@@ -139,7 +139,7 @@ def read_label_rows(
     unknown = ids.distinct.filter(pa.array(found < 0)).to_pylist()
     if len(unknown) == len(ids.distinct):
         hint = did_you_mean(unknown[0], node_ids) or f"; check the column {key!r}"
-        raise InputError(f"{table.name}: none of its ids is a node of the model, not even {unknown[0]!r}{hint}")
+        raise InputError(f"{table.name}: none of its ids is in the model, for example {unknown[0]!r}{hint}")
     nodes = found[ids.rows]
     labels = read_labels(block, label, infer=not table.typed)
     return nodes[nodes >= 0], labels[nodes >= 0], unknown
@@ -156,14 +156,14 @@ def read_unique_ids(block: Block, key: str) -> pa.Array:
         first = int(ids.rows[row])  # every row before the first repeat is numbered like its row
         where = block.place(first).removeprefix(block.table.name).lstrip(", ")
         repeated = ids.distinct[first].as_py()
-        raise InputError(f"{block.place(row)}: id {repeated!r} stands already in {where}; keep one row per node")
+        raise InputError(f"{block.place(row)}: id {repeated!r} already occurs in {where}; keep one row per node")
     return ids.distinct
 
 
 def _rows_of_ends(
     ends: Ids, ids: pa.Array, edges: Block, nodes: Table, unknown: Unknown | None
 ) -> tuple[npt.NDArray[np.int64], list[Any]]:
-    """The node of every end of an edge, -1 where it is dropped, and the ids that become nodes of their own."""
+    """The node of every end of an edge, -1 if it is dropped, and the ids that become new nodes."""
     found = match_ids(ends.distinct, ids)
     missing = np.flatnonzero(found < 0)
     if len(missing) and unknown in ("drop", "add"):
@@ -184,7 +184,7 @@ def _rows_of_ends(
 
 
 def _with_more(ids: pa.Array, more: list[Any], data: dict[str, Any]) -> tuple[pa.Array, dict[str, Any]]:
-    """Nodes without a row after the others: no text, no label, and of every number the mean."""
+    """Append nodes without a row: no text, no label, and the mean of every feature."""
     kind = ids.type if all(isinstance(one, int) == pa.types.is_integer(ids.type) for one in more) else pa.string()
     ids = pa.concat_arrays([ids.cast(kind), pa.array(more).cast(kind)])
     blank: dict[str, Any] = {"texts": ""}
@@ -199,7 +199,7 @@ def _with_more(ids: pa.Array, more: list[Any], data: dict[str, Any]) -> tuple[pa
 
 
 def read_edge_list(path: str | Path, *, directed: bool = False) -> Graph:
-    """The graph of a SNAP edge list: pairs separated by a tab, a blank or a comma; nodes in sorted order."""
+    """The graph of a SNAP edge list: pairs separated by a tab, a space or a comma; nodes in sorted order."""
     path = Path(path)
     check_is_file(path)
     skip = 0
@@ -215,7 +215,7 @@ def read_edge_list(path: str | Path, *, directed: bool = False) -> Graph:
     width = len(line.strip().split(mark))
     if width != 2:
         raise InputError(
-            f"{path}, line {skip + 1}: expected two node ids a line, found {width} fields; "
+            f"{path}, line {skip + 1}: expected two node ids per line, found {width} fields; "
             "use a .csv file with the header src,dst,weight for more"
         )
     return read_tables(DelimitedFile(path, mark, ("src", "dst"), skip), directed=directed)

@@ -1,4 +1,4 @@
-"""Open tables that know their types: Parquet, JSON Lines and Excel files, pyarrow tables, pandas data frames."""
+"""Open typed tables: Parquet, JSON Lines and Excel files, pyarrow tables, pandas data frames."""
 
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -16,9 +16,9 @@ from sanne.graph.readers.delimited import check_is_file, check_unique
 _BUFFER = 2**20  # bytes read at a time, so that a large row group is not held whole
 _SMALL = 2**24  # rows that any file may have
 _JSON_BLOCK = 64 * 2**20  # bytes parsed at a time; a line must fit
-_SHEET_BYTES = 2**30  # that an Excel file may have unpacked
+_SHEET_BYTES = 2**30  # of an unpacked Excel file, at most
 _ROWS_A_BYTE = 50  # that a larger one may have; only one value over and over is packed more tightly
-# What pyarrow raises over a damaged file: it says what, but not always in the same way.
+# What pyarrow raises for a damaged file.
 DAMAGE = (pa.ArrowException, OSError, ValueError, LookupError, TypeError, OverflowError, MemoryError)
 
 
@@ -110,7 +110,7 @@ def open_excel(path: Path) -> TypedTable:
 
 
 def column_of(values: Any, place: str) -> pa.Array:
-    """A list or a pandas series as a column; what is of several kinds becomes text. `place` is for messages."""
+    """A list or a pandas series as a column; mixed types become text. `place` is for messages."""
     if isinstance(values, list):
         values = [value.tolist() if hasattr(value, "tolist") else value for value in values]  # arrays and tensors
     try:
@@ -122,7 +122,7 @@ def column_of(values: Any, place: str) -> pa.Array:
         return pa.array(texts, pa.string())
     except UnicodeEncodeError as error:
         row = texts.index(error.object) + 1
-        raise InputError(f"{place}, row {row}: {error.object!r} is no valid text; correct it") from None
+        raise InputError(f"{place}, row {row}: {error.object!r} is not valid text; correct it") from None
 
 
 def is_table(source: Any) -> bool:
@@ -130,7 +130,7 @@ def is_table(source: Any) -> bool:
 
 
 def open_memory_table(source: Any, name: str) -> TypedTable:
-    """A pyarrow table, a pandas data frame (its index is not read) or anything that speaks Arrow."""
+    """A pyarrow table, a pandas data frame (its index is not read) or anything with the Arrow interface."""
     if isinstance(source, pa.Table):
         table = source
     elif _is_pandas(source):
@@ -143,7 +143,7 @@ def open_memory_table(source: Any, name: str) -> TypedTable:
 
 
 def _validated(table: pa.Table) -> pa.Table:
-    """The table, if its content is what its types say; any bytes may be called text, and that shows much later."""
+    """The table, if its content matches its types: bytes that are not valid text would fail much later."""
     for name, column in zip(table.column_names, table.columns, strict=True):
         try:
             column.validate(full=True)

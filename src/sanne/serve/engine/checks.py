@@ -1,4 +1,4 @@
-"""Checks that need the model and the graph: ids that exist or do not, attributes that the model does not read.
+"""Checks that need the model and the graph: which ids exist, and which attributes the model reads.
 
 Everything else was checked where the request came in (`http/schemas.py`).
 """
@@ -21,7 +21,7 @@ Link = tuple[int, int, float]  # from, to, weight
 def check_requests(
     requests: Sequence[Sequence[NewNode]], state: LiveState, *, distinct: bool
 ) -> list[Group | SanneError]:
-    """Each request's nodes ready to be read, or what is wrong with them; `distinct`: no id in two requests."""
+    """Each request's nodes ready to be read, or their error; `distinct`: no id may be in two requests."""
     taken: set[str] = set()
     checked: list[Group | SanneError] = []
     for nodes in requests:
@@ -41,7 +41,7 @@ def check_requests(
 
 
 def _check_nodes(nodes: Sequence[NewNode], state: LiveState, taken: set[str]) -> list[Link]:
-    """Check the nodes of one request; returns their links by number. `taken` are ids that other requests add."""
+    """Check the nodes of one request; returns their links by number. `taken`: ids that other requests add."""
     first = state.graph.num_slots
     own: dict[str, int] = {}
     for i, node in enumerate(nodes):
@@ -49,7 +49,7 @@ def _check_nodes(nodes: Sequence[NewNode], state: LiveState, taken: set[str]) ->
             raise FieldError(f"nodes[{i}].id", f"{node.id!r} appears twice in this request: give each node its own id")
         if state.ids.find(node.id) >= 0:
             raise NodeExistsError(
-                f"nodes[{i}].id: a node {node.id!r} exists already: choose another id, or replace that node"
+                f"nodes[{i}].id: a node {node.id!r} already exists: choose another id, or replace that node"
             )
         if str(node.id) in taken:
             raise NodeExistsError(f"nodes[{i}].id: another request is adding a node {node.id!r}")
@@ -88,7 +88,7 @@ def check_links(node: NewNode, number: int, ids: NodeIds, own: Mapping[str, int]
 
 
 def find_end(end: NodeId, ids: NodeIds, field: str) -> int:
-    """The number of a node that is linked to."""
+    """The number of a link's target."""
     number = ids.find(end)
     if number < 0:
         raise FieldError(field, f"no node has the id {end!r}: add that node first")

@@ -1,4 +1,4 @@
-"""The engine behind the server: model, live graph and store joined. No HTTP here."""
+"""The engine behind the server: model, live graph and store together. No HTTP here."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,11 +32,11 @@ Found = list[tuple[NodeId, float]]  # ids with shares, weights or cosines
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The vector of a new node, how certain it is and, if asked for, an explanation and the nearest nodes."""
+    """The vector of a new node, its uncertainty and, if requested, an explanation and the nearest nodes."""
 
     id: NodeId
     vector: FloatArray  # (dim,)
-    uncertainty: float  # how undecided the vector is, from 0 to below 1; NaN if the model cannot tell
+    uncertainty: float  # from 0 to below 1; NaN if the model has none
     explanation: Found | None = None  # (node, share of the vector), largest first
     similar: Found | None = None  # (node, cosine), nearest first
     linked: bool = True  # whether it has links
@@ -65,7 +65,7 @@ class Engine:
     """Embeds, keeps and finds nodes. Only one thread may embed, change or refresh nodes; look-ups may come from any.
 
     `UnknownNodeError`: no such node (404). `NodeExistsError`: the id is taken (409). `FieldError`: something in the
-    request is wrong, its `field` says where (422). `StoreError`: the store cannot be used.
+    request is wrong; its `field` says where (422). `StoreError`: the store cannot be used.
 
     >>> engine = Engine.open("model", load_graph("cora"), "store")
     """
@@ -74,9 +74,9 @@ class Engine:
         self._state = state
         self._store = store
         self._model = artifact.model
-        self._lock = state.lock  # held only while the state is changed or looked at
+        self._lock = state.lock  # held only while the state is changed or read
         self.dim = state.vectors.dim
-        self.reads = state.features.reads.attribute  # what the model reads of a node besides its links
+        self.reads = state.features.reads.attribute  # what the model reads about a node besides its links
         self.feature_width = state.features.reads.width  # numbers in a row of features, if it reads features
         self.uncertainty_of = artifact.model.uncertainty
         self._classifier = artifact.classifier
@@ -92,7 +92,7 @@ class Engine:
         artifact: Artifact | None = None,
         open_store: OpenStore = FolderStore,
     ) -> Self:
-        """Load the model, unless it was read before (`artifact`), and open its store or create one."""
+        """Load the model, unless it is already loaded (`artifact`), and open or create its store."""
         artifact = artifact or Artifact.read(model_folder)
         artifact.feature_map.transform(graph, np.arange(1))  # an error if the graph lacks what the model reads
         store = open_store(
@@ -118,10 +118,10 @@ class Engine:
         similar: Sequence[int],
         keep: bool = False,
     ) -> list[Result]:
-        """Answers for several requests, computed together; requests do not see each other.
+        """Results for several requests, computed together; requests do not see each other.
 
         `explain[i]` and `similar[i]` are the numbers of nodes to list for each node of request i (0: none). The result
-        of an invalid request is its error. With `keep` the nodes are added: they are durable when this returns, all
+        of an invalid request is its error. With `keep` the nodes are added, and durable when this returns: all
         requests in one commit.
         """
         checked = check_requests(requests, self._state, distinct=keep)
@@ -156,7 +156,7 @@ class Engine:
         return Answer(state.ids.name(number), vector, uncertainty)
 
     def delete(self, ids: Sequence[NodeId]) -> list[NodeId | Exception]:
-        """Remove nodes and their edges in one commit; gives their ids as answers show them."""
+        """Remove nodes and their edges in one commit; returns their ids as in responses."""
         return self._change_each(ids, self._delete)
 
     def _delete(self, id: NodeId) -> NodeId:
@@ -180,7 +180,7 @@ class Engine:
         return len(edges)
 
     def _change_each(self, requests: Iterable[Any], change: Callable[[Any], Value]) -> list[Value | Exception]:
-        """The result of every request, all in one commit; one that fails changes nothing and gives its error."""
+        """The result of every request, all in one commit; a failing one changes nothing and returns its error."""
         results: list[Value | Exception] = []
         with self._transaction():
             for request in requests:
@@ -227,7 +227,7 @@ class Engine:
 
     @property
     def classifier(self) -> Classifier:
-        """The classifier that is saved with the model."""
+        """The classifier saved with the model."""
         if self._classifier is None:
             raise FieldError(
                 "predict", "the model has no classifier: make one with sanne predict MODEL --labels FILE --save"
@@ -282,7 +282,7 @@ class Engine:
     def _answer(
         self, checked: Sequence[Group | SanneError], explain: Sequence[int], similar: Sequence[int]
     ) -> list[Result]:
-        """Answers for checked requests; errors stay in their places."""
+        """Results for checked requests; errors keep their places."""
         results: list[Any] = list(checked)
         groups = [(i, group) for i, group in enumerate(checked) if isinstance(group, Group)]
         if not groups:
@@ -329,7 +329,7 @@ class Engine:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        """Write what is changed inside in one commit; undo it if anything fails."""
+        """Write the changes made inside in one commit; undo them if anything fails."""
         with self._state.all_or_nothing():
             yield
             if self._state.changes:

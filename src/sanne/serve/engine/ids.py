@@ -1,7 +1,7 @@
-"""Node ids to numbers and back: those of the base graph, and those that were added since.
+"""Node ids to numbers and back: those of the base graph, and those added since.
 
 A JSON client may write the id 7 as 7 or as "7": both mean the same node, so an id is looked up by its text. Where the
-base has integer ids, ids that are written as plain 64-bit integers are returned as integers.
+base has integer ids, ids written as plain 64-bit integers are returned as integers.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ class NodeIds:
         return int(name) if self._integers else str(name)
 
     def external_id(self, node_id: NodeId) -> NodeId:
-        """An id as answers show it."""
+        """An id as in responses."""
         text = str(node_id)
         if self._integers:
             with contextlib.suppress(ValueError):
@@ -64,11 +64,11 @@ class NodeIds:
         return number
 
     def drop_last(self) -> None:
-        """Take back what was added last."""
+        """Undo the last addition."""
         self._changed[self._names.pop()] = -1
 
     def put_alive(self, number: int, alive: bool) -> None:
-        """Remove an id, which may then be added again, or undo that."""
+        """Remove an id, which may then be added again, or undo the removal."""
         self._changed[self.name(number)] = number if alive else -1
 
     def _find_in_base(self, name: NodeId) -> int:

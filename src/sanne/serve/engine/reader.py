@@ -1,4 +1,4 @@
-"""Nodes of the live graph, read by the model: those of many requests together."""
+"""Reads nodes of the live graph with the model, for many requests together."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -24,7 +24,7 @@ class ReadRequest:
 
 
 def read_nodes(model: Model, state: LiveState, requests: Sequence[ReadRequest]) -> Reading:
-    """Vectors, uncertainties and as many contributions as a request wants; a vector does not depend on the others."""
+    """Vectors, uncertainties and the requested contributions; a vector does not depend on the others."""
     vectors, uncertainties, contributions = [], [], []
     for first in range(0, len(requests), model.nodes_at_once):
         some = requests[first : first + model.nodes_at_once]
@@ -38,7 +38,7 @@ def read_nodes(model: Model, state: LiveState, requests: Sequence[ReadRequest]) 
 
 
 class _LiveNodes(Asked):
-    """Nodes of requests, as a model asks about them; meanwhile the nodes of one group at a time are in the graph."""
+    """Nodes of requests, with what a model needs to read them; one group at a time is in the graph."""
 
     def __init__(self, state: LiveState, requests: Sequence[ReadRequest]) -> None:
         self._state = state
@@ -83,7 +83,7 @@ class _LiveNodes(Asked):
             yield list(some)
 
     def _see(self, group: Group | None) -> None:
-        """Have the nodes of this group in the graph, and no others."""
+        """Put the nodes of this group into the graph, and no others."""
         if group is not self._group:
             with self._state.lock:
                 self._visit.close()

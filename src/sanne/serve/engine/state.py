@@ -22,7 +22,7 @@ NEAR_DEGREE = 32  # neighbours of a changed node with more are not marked: few o
 
 @dataclass(eq=False)
 class Group:
-    """The nodes of one request, ready to be read or added: while it is read, node i has the number `first + i`."""
+    """The nodes of one request, ready to be read or added; meanwhile node i has the number `first + i`."""
 
     nodes: tuple[NewNode, ...]
     first: int
@@ -47,14 +47,14 @@ class TextChanges:
 
 
 class LiveState:
-    """Changes nodes and edges, and keeps account of what a store has to write (`changes`) and of how to undo it.
+    """Changes nodes and edges, and records what a store has to write (`changes`) and how to undo it.
 
     A change marks as stale the nodes whose own edges changed, and the neighbours of those with at most NEAR_DEGREE.
-    Further away few walks see the change.
+    Further away, few walks meet the change.
     """
 
     def __init__(self, ids: NodeIds, graph: LiveGraph, features: LiveFeatures, vectors: LiveVectors) -> None:
-        self.lock = threading.RLock()  # held while anything here changes or is looked at from another thread
+        self.lock = threading.RLock()  # held while anything here changes or is read from another thread
         self.ids = ids
         self.graph = graph
         self.features = features
@@ -69,7 +69,7 @@ class LiveState:
         self._reads_links = features.link_columns.stop > features.link_columns.start
 
     def statistics(self) -> dict[str, int]:
-        """Counts. Of the nodes that arrived since the fit, `added` leaves out those that were deleted again."""
+        """Counts; `added` excludes nodes that were deleted again."""
         return {
             "nodes": self.graph.num_slots - self.deleted,
             "edges": self.graph.num_edges,
@@ -123,7 +123,7 @@ class LiveState:
 
     @contextmanager
     def all_or_nothing(self) -> Iterator[None]:
-        """Undo what is changed inside if anything fails there."""
+        """Undo the changes made inside if anything fails there."""
         done, changes = len(self._undo), self.changes.copy()
         try:
             yield
@@ -141,7 +141,7 @@ class LiveState:
         self._undo.clear()
 
     def load(self, contents: Store) -> None:
-        """Apply what a store has, to the base as it was when the store was made."""
+        """Apply the content of a store to the base graph that it was made for."""
         for key in contents.deleted():
             self.delete(self._find(key))
         for some in filter(None, contents.nodes()):
@@ -164,7 +164,7 @@ class LiveState:
         self.commit()
 
     def add(self, group: Group, vectors: FloatArray, uncertainty: FloatArray) -> None:
-        """Add the nodes of a request with what was computed to answer it."""
+        """Add the nodes of a request with the results computed for it."""
         first = self._append(group.nodes, group.features, vectors, uncertainty)
         self._connect(group.links_from(first), fresh=range(first, self.graph.num_slots))
         if self._reads_links:
@@ -203,7 +203,7 @@ class LiveState:
         self.changes.deleted[self._key(number)] = not self.is_added(number)
 
     def set_vector(self, number: int, vector: FloatArray, uncertainty: float, replaced: NewNode | None = None) -> None:
-        """Set a vector that was computed from the graph as it is, with the new content of the node if there is one."""
+        """Set a vector that was computed from the current graph, and the new content of the node if there is any."""
         self._do(self.vectors.put, (number, *self.vectors.get(number)), (number, vector, uncertainty))
         self._set_stale(number, None)
         row = NodeRow(self._key(number), "refreshed", vector, uncertainty)
@@ -212,7 +212,7 @@ class LiveState:
         self.changes.nodes[row.id] = row
 
     def _do(self, function: Callable[..., object], before: tuple[object, ...], now: tuple[object, ...]) -> None:
-        """Call a function that sets something, and remember how to set it to what it was before."""
+        """Call a function that sets something, and remember how to restore the old value."""
         self._undo.append(partial(function, *before))
         function(*now)
 
@@ -229,7 +229,7 @@ class LiveState:
         return first
 
     def _drop(self, first: int) -> None:
-        """Forget the nodes from a number on, which have no links."""
+        """Remove the nodes from a number on, which have no links."""
         for node in range(first, self.graph.num_slots):
             self.ids.drop_last()
             del self.texts[node]
@@ -279,7 +279,7 @@ class LiveState:
             self._stale[node] = own
 
     def _lists_all(self, node: int, new: NewNode) -> bool:
-        """Whether the neighbours of a new node are those that its features were read from."""
+        """Whether a new node still has the neighbours that its features were read from."""
         return {self._find(end) for end, _ in new.links} - {node} == set(self.graph.neighbours(node)[0].tolist())
 
     def _reread_links(self) -> None:

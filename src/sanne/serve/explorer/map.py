@@ -1,4 +1,4 @@
-"""The map of a server's nodes: computed once in the background, kept in the store folder; new nodes are added to it."""
+"""The map of a server's nodes: computed once in the background and kept in the store folder; new nodes are added."""
 
 import contextlib
 import hashlib
@@ -37,9 +37,9 @@ Kind = Literal["tsne", "pca"]
 FOLDER = "map"  # inside the store
 DRAWN_AT_MOST = 1_000_000  # nodes
 _FORMAT = 3
-_NICE = 5  # the layout has a lower priority than requests
+_NICE = 5  # niceness: the layout has a lower priority than requests
 _PATIENCE = 20.0  # seconds for a layout to stop
-_OWN_PROCESS = 1000  # nodes; fewer take less time than starting a process does
+_OWN_PROCESS = 1000  # nodes; for fewer, starting a process takes longer than the layout
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +56,8 @@ class Layout:
 class NodeMap:
     """Two coordinates for every node, or for a sample of very many, and for new nodes.
 
-    The first map shows two principal axes. Unless the folder has a t-SNE map of these vectors already, a process of
-    low priority computes one, and `layout` changes when it is done. `columns` are values of all nodes to colour by;
+    The first map shows two principal components. Unless the folder already has a t-SNE map of these vectors, a
+    low-priority process computes one, and `layout` changes when it is done. `columns` are values to colour nodes by;
     regions are named by words of the texts, else by the column "label", else by ids.
     """
 
@@ -98,7 +98,7 @@ class NodeMap:
         try:
             tsne_package()
         except MissingExtraError as error:
-            logger.warning("%s; the map shows two principal axes instead", error)
+            logger.warning("%s; the map shows two principal components instead", error)
             return
         self.progress = 0.0
         self._thread = threading.Thread(target=self._improve, name="sanne-map", daemon=True)
@@ -113,7 +113,7 @@ class NodeMap:
             self._thread.join(_PATIENCE)
 
     def place(self, vectors: Floats) -> tuple[Floats, Rows]:
-        """Points of new nodes, and for each the place on the map's list of the node that it resembles most."""
+        """Points of new nodes, and for each the index on the map of the node it resembles most."""
         reduced, reference = self._reduce(np.asarray(vectors, np.float32)), self._reduced[:FITTED_AT_MOST]
         return between(reference, self.layout.points, reduced), nearest(reference, reduced, 1)[0][:, 0]
 
@@ -134,7 +134,7 @@ class NodeMap:
         return np.asarray(points, np.float32)
 
     def _improve(self) -> None:
-        """Compute the t-SNE map, for many nodes in a process of its own, and keep it."""
+        """Compute the t-SNE map, for many nodes in a separate process, and keep it."""
         compute = lay_out if len(self._reduced) < _OWN_PROCESS else self._lay_out_apart
         try:
             points = np.asarray(compute(self._reduced, self._seed, self._report), np.float32)
@@ -170,7 +170,7 @@ class NodeMap:
 
 def lay_out_apart(server: Connection, seed: int) -> None:
     """`lay_out` in a process of low priority: receives the rows, sends its progress and then the points."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the server, which ends this process
     if hasattr(os, "nice"):
         os.nice(_NICE)
     with threadpoolctl.threadpool_limits(1), contextlib.suppress(BrokenPipeError):  # the server is gone

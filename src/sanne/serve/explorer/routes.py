@@ -1,4 +1,4 @@
-"""The page at /, and what it asks for besides the engine's own routes: the map, new nodes on it, and a search."""
+"""The page at /, and the routes it needs besides the engine's: the map, new nodes on it, and a search."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -47,7 +47,7 @@ class FoundNodes(BaseModel):
 
 
 def add_explorer(app: FastAPI, explorer: "Explorer") -> None:
-    """Add the page, and the routes that it needs, to an application that does not run yet."""
+    """Add the page, and the routes it needs, to an application before it runs."""
     add_routes(app, explorer.routes)
     add_page(app, "/", FILES, "/page")
 
@@ -56,7 +56,7 @@ class Explorer:
     """The map and the search, kept up to date with the engine; for one thread at a time, as look-ups run.
 
     `graph` and `store` are what the engine was opened with; `labels` are the names of the graph's labels, if it has
-    any; `columns` reads what else points can be coloured by. The map is not computed before it is first asked for.
+    any; `columns` reads what else points can be coloured by. The map is computed when it is first requested.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Explorer:
 
     @property
     def map(self) -> NodeMap:
-        """The map; the first call computes a simple one at once, and starts a better one in the background."""
+        """The map; the first call computes a simple one and starts computing a better one in the background."""
         if self._map is None:
             vectors = np.load(self._store / "vectors.npy", mmap_mode="r")  # the first ones: the map does not move
             columns = ({} if self._labels is None else {"label": self._labels}) | self._columns()
@@ -110,7 +110,7 @@ class Explorer:
         ]
 
     def info(self) -> Response:
-        """What the map is, and its progress."""
+        """Describe the map and its progress."""
         layout, counts = self.map.layout, self.engine.statistics()
         about = {
             "version": layout.version,

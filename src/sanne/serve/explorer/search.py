@@ -17,7 +17,7 @@ from sanne.serve.engine.state import TextChanges
 from sanne.serve.live.features import NodeId
 
 _ROWS_AT_ONCE = 65_536
-_SECONDS = 1.0  # after which the search stops with what it has
+_SECONDS = 1.0  # after which the search returns what it has
 _SNIPPET, _BEFORE = 160, 40  # letters of a text that are shown, and how many of them before the word
 
 
@@ -30,14 +30,14 @@ class Hit:
 
 
 class NodeSearch:
-    """Searches ids and texts as they are now; `changes` gives the differences to the graph."""
+    """Searches the current ids and texts; `changes` returns the differences to the graph."""
 
     def __init__(self, graph: Graph, changes: Callable[[], TextChanges] = TextChanges) -> None:
         self._graph = graph
         self._changes = changes
 
     def find(self, query: str, limit: int) -> tuple[list[Hit], bool]:
-        """At most `limit` nodes, first those whose id is or begins with the query; and whether all were searched."""
+        """At most `limit` nodes, those whose id is or begins with the query first, and whether all were searched."""
         whole, words = query.strip(), query.split()
         if not words:
             return [], True

@@ -1,4 +1,4 @@
-"""The HTTP application: routes over the engine. Everything that computes runs in worker threads."""
+"""The HTTP application: routes over the engine. All computation runs in worker threads."""
 
 import contextlib
 import ctypes
@@ -94,7 +94,7 @@ class Api:
         ]
 
     def warm_up(self) -> None:
-        """Compute something, so that the first client does not wait for kernels to be loaded."""
+        """Compute something, so that the first client does not wait for kernels to load."""
         self.work.embed.run([EmbedRequest((NewNode(_unused_id()),), 1, 1, nodes_json)])
 
     async def embed(self, request: schemas.Guests) -> Response:
@@ -147,7 +147,7 @@ class Api:
         return json_response(similar_json(found, self.engine.node(node_id).uncertainty))
 
     async def similar_query(self, request: schemas.SimilarQuery) -> Response:
-        """Find the nodes nearest to a vector, or to a described node."""
+        """Find the nodes nearest to a vector, or to a node described in the request."""
         self._check_count(request.k, self.config.max_similar, "k")
         if request.node is not None:
             node = self._new_node(_unused_id(), request.node, "node")
@@ -160,7 +160,7 @@ class Api:
         return json_response(similar_json(found, float(self.engine.uncertainty_of(vector[None])[0])))
 
     def predict(self, request: schemas.PredictQuery) -> Response:
-        """Predict the labels of existing nodes, with the classifier that `sanne predict --save` keeps in the model."""
+        """Predict the labels of existing nodes, with the classifier that `sanne predict --save` stored."""
         self._check_count(len(request.ids), self.config.max_nodes, "ids")
         classifier = self.engine.classifier
         return json_response(predictions_json(classifier, [self.engine.node(id) for id in request.ids]))
@@ -186,7 +186,7 @@ class Api:
         return json_response(b'{"status":"ok"}')
 
     async def ready(self) -> Response:
-        """Tell whether work is accepted, and what the model reads."""
+        """Tell whether requests are accepted, and what the model reads."""
         if not self.writer.alive:
             raise Refusal(503, "not_ready", "the server is starting or shutting down", retry_after=5)
         engine, statistics = self.engine, self.work.statistics
@@ -194,7 +194,7 @@ class Api:
         return json_response(to_json(answer | {"reads": engine.reads, "feature_width": engine.feature_width}))
 
     async def show_metrics(self) -> Response:
-        """Show counters in the format of Prometheus."""
+        """Show metrics in Prometheus format."""
         return Response(self.metrics.as_text(), media_type="text/plain; version=0.0.4")
 
     def _new_node(self, id: str | int, node: schemas.NodeContent, field: str) -> NewNode:
@@ -212,8 +212,8 @@ def make_app(
 ) -> FastAPI:
     """The application; the engine is closed with it.
 
-    `app.state.api` has the queue and the counters. With a token, only its `free_paths` answer without it. With
-    `hosts`, only requests that address the server by one of these names are answered.
+    `app.state.api` has the queue and the counters. With a token, only its `free_paths` are open without it. With
+    `hosts`, only requests that address the server by one of these names are accepted.
     """
     config = config or ServeLimits()
     api = Api(engine, config)
@@ -223,7 +223,7 @@ def make_app(
         describe(app.openapi(), engine, config)
         api.warm_up()
         api.writer.start()
-        # Look-ups run in one thread: more would take the interpreter from the event loop.
+        # Look-ups run in one thread: more would keep the interpreter lock from the event loop.
         anyio.to_thread.current_default_thread_limiter().total_tokens = 1
         yield
         await api.writer.close()
@@ -249,7 +249,7 @@ def make_app(
 
 
 def add_routes(app: FastAPI, routes: Iterable[Route]) -> None:
-    """Add endpoints to an application that does not run yet."""
+    """Add endpoints to an application before it runs."""
     errors: dict[int | str, dict[str, Any]] = {
         "default": {"model": schemas.ErrorAnswer},
         422: {"model": schemas.ErrorAnswer},
@@ -264,7 +264,7 @@ def add_routes(app: FastAPI, routes: Iterable[Route]) -> None:
 
 
 def json_response(body: bytes, headers: dict[str, str] | None = None) -> Response:
-    """An answer whose JSON is there already."""
+    """A response from ready-made JSON."""
     return Response(body, media_type="application/json", headers=headers)
 
 
@@ -277,7 +277,7 @@ def _similar_of_first(answers: list[Answer]) -> bytes:
 
 
 class _JsonRequest(Request):
-    """A request whose JSON is read by a fast and strict parser: no NaN, no lone surrogates."""
+    """A request whose JSON is parsed fast and strictly: no NaN, no lone surrogates."""
 
     async def json(self) -> Any:
         if not hasattr(self, "_json"):

@@ -1,4 +1,4 @@
-"""Dynamic batching: one thread computes waiting requests, those of one kind together, from a bounded queue."""
+"""Dynamic batching: one thread processes a bounded queue, requests of the same kind together."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Kind:
-    """A kind of work: `run` takes the payloads of several requests and gives each its result or its error."""
+    """A kind of work: `run` takes the payloads of several requests and returns a result or an error for each."""
 
     name: str
     run: Callable[[Sequence[Any]], Sequence[Any]]
@@ -37,9 +37,9 @@ Report = Callable[[str, int, int, float, float], None]
 
 @dataclass(eq=False)
 class Worker:
-    """A thread, and a queue that belongs to the event loop.
+    """A thread, and a queue owned by the event loop.
 
-    Sizes are counted in nodes: a request of 50 nodes takes as much room as 50 of one. A request is refused if the
+    Sizes are counted in nodes: a request of 50 nodes counts as much as 50 of one. A request is refused if the
     queue is full, or when its turn comes after more than `max_seconds`. `idle` is called `idle_seconds` after the last
     work.
     """
@@ -69,7 +69,7 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether work is still accepted and done."""
+        """Whether requests are still accepted and processed."""
         return self._task is not None and not self._task.done() and not self._closing
 
     def start(self) -> None:
@@ -80,11 +80,11 @@ class Worker:
         """Why a request of `size` nodes would not be accepted now; None if it would."""
         if self._closing:
             return Refusal(503, "closing", "the server is shutting down: try another one, or later", retry_after=5)
-        full = self._jobs and self.waiting + size > self.max_queue  # a larger one than the queue waits alone
+        full = self._jobs and self.waiting + size > self.max_queue  # one larger than the queue may wait alone
         return busy() if full else None
 
     async def run(self, kind: Kind, payload: Any, size: int = 1) -> Any:
-        """The result of one request; raises Refusal if the queue is full, or the error that `kind` gave."""
+        """The result of one request; raises Refusal if the queue is full, or the error from `kind`."""
         job = _Job(kind, payload, max(1, size), asyncio.get_running_loop().create_future(), self.clock())
         if (refusal := self.refusal(job.size)) is not None:
             raise refusal

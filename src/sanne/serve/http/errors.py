@@ -24,7 +24,7 @@ _HTTP_CODES = {
 
 @dataclass(eq=False)
 class Refusal(Exception):
-    """An answer other than success: what a client is told, and the status that goes with it.
+    """An unsuccessful response: its status and what the client is told.
 
     `field` names the part of the request at fault, as in `nodes[0].links[1]`; `retry_after` is in seconds; `allow`
     lists the methods that a path accepts.
@@ -39,7 +39,7 @@ class Refusal(Exception):
     allow: str | None = None
 
     def response(self) -> Response:
-        """The answer for the framework to send."""
+        """The response for the framework to send."""
         error = {"code": self.code, "message": self.message} | ({"field": self.field} if self.field else {})
         headers = {"retry-after": self.retry_after, "allow": self.allow}
         headers["www-authenticate"] = "Bearer" if self.status == 401 else None
@@ -53,7 +53,7 @@ def busy() -> Refusal:
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Answer whatever goes wrong in the same shape."""
+    """Report every error in the same form."""
 
     async def answer(request: Request, error: Exception) -> Response:
         return refusal_of(error).response()
@@ -80,8 +80,8 @@ def refusal_of(error: Exception) -> Refusal:
         case InputError():
             return Refusal(422, "invalid", str(error))
         case StoreError():
-            logger.error("a request was answered 503: %s", error)  # names files, which are not for clients to see
-            return Refusal(503, "store", "the store cannot be used now; see the server's log", retry_after=5)
+            logger.error("a request was answered 503: %s", error)  # it contains file names, which clients must not see
+            return Refusal(503, "store", "the store is unavailable; see the server's log", retry_after=5)
         case SanneError():  # uvicorn logs others
             logger.error("a request was answered 500", exc_info=error)
     return Refusal(500, "internal", "internal error; see the server's log")
@@ -94,9 +94,9 @@ def _http(error: HTTPException) -> Refusal:
 
 
 def _invalid(error: RequestValidationError) -> Refusal:
-    """The first problem; where a field may be of several types, why it is none of them.
+    """The first problem; if a field may have several types, why it has none of them.
 
-    If it nearly is one of them, like `{"to": "a", "weight": 0}`, only what is wrong with that one.
+    If it nearly has one of them, like `{"to": "a", "weight": 0}`, only what is wrong with that one.
     """
     found = []
     for item in error.errors():
@@ -110,9 +110,9 @@ def _invalid(error: RequestValidationError) -> Refusal:
 
 
 def _place(item: dict[str, Any], body: Any) -> tuple[str, Any]:
-    """The path of an error, as in `nodes[2].links[0]`, and the part of the body that it leads to, or would.
+    """The path of an error, as in `nodes[2].links[0]`, and the part of the body that it refers to.
 
-    What pydantic names besides fields are the types that a field may have: they are not in the body.
+    Besides fields, pydantic's path contains the types that a field may have: these are not in the body.
     """
     where, *parts = item["loc"]
     if where != "body":
@@ -140,7 +140,7 @@ def _reason(item: dict[str, Any]) -> str:
 
 
 def _unknown_field(name: str, given: dict[str, Any]) -> str:
-    """That a field does not exist, and which was meant: one of an object that may have the fields beside it."""
+    """A message that a field does not exist, with the closest field of the object that it is in."""
     beside = given.keys() - {name}
     shared = {kind: len(beside & kind.model_fields.keys()) for kind in _kinds(Strict)}
     most = max(shared.values())

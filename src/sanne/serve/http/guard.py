@@ -1,4 +1,4 @@
-"""Checks before a request is handled: who sends it, and how large it is."""
+"""Checks before a request is handled: who sends it, and its size."""
 
 import asyncio
 import hmac
@@ -12,11 +12,11 @@ from sanne.serve.http.errors import Refusal, busy
 from sanne.serve.limits import ServeLimits
 
 _METHODS_WITH_BODY = ("POST", "PUT", "PATCH", "DELETE")
-_REFUSAL_SECONDS = 0.1  # before a client hears that the server is busy, so that one that retries at once does no harm
+_REFUSAL_SECONDS = 0.1  # delay of a "busy" response, so that clients that retry at once do no harm
 
 
 class Guard:
-    """ASGI middleware: checks head, host, path, origin and token, then reads the whole body, within limits."""
+    """ASGI middleware: checks headers, host, path, origin and token, then reads the whole body, within limits."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Guard:
         free: Collection[str] = (),
         hosts: Iterable[str] | None = None,
     ) -> None:
-        """`full` gives the refusal of new work, if there is one; `free` are paths that need no token.
+        """`full` returns the refusal of new work, if any; `free` are paths that need no token.
 
         `hosts` are the names by which the server may be addressed; None: any. This stops DNS rebinding: a web page
         whose host name resolves to this machine reaches its servers under that name.
@@ -39,7 +39,7 @@ class Guard:
         self._token = None if token is None else token.encode()
         self._free = free
         self._hosts = None if hosts is None else frozenset(name.lower() for name in hosts)
-        self.held = 0  # bytes of bodies that are not yet whole
+        self.held = 0  # bytes of bodies that have not fully arrived
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -57,13 +57,13 @@ class Guard:
             await self.app(scope, whole, send)
 
     def _check(self, scope: Scope) -> None:
-        """Everything that the head says."""
+        """Check the request line and headers."""
         headers = Headers(scope=scope)
         if sum(len(name) + len(value) + len(b": \r\n") for name, value in headers.raw) > self._config.max_header_bytes:
             raise Refusal(431, "head_too_large", f"headers of more than {self._config.max_header_bytes:,} bytes")
         host = headers.get("host", "")
         if self._hosts is not None and _without_port(host).lower() not in self._hosts:
-            message = f"this server is not called {host[:100]!r}: start it with --allow-host NAME if it should be"
+            message = f"this server does not answer to the host name {host[:100]!r}: start it with --allow-host NAME"
             raise Refusal(421, "wrong_host", message)
         if (character := control_character(scope["path"])) is not None:
             raise Refusal(422, "invalid", f"the path has the control character {character!r}, which no id has")
@@ -75,7 +75,7 @@ class Guard:
             raise Refusal(401, "unauthorized", "send the header Authorization: Bearer TOKEN with this server's token")
 
     async def _whole(self, scope: Scope, receive: Receive) -> Receive | None:
-        """Read the body; the application then receives it at once. None if the client left before it was complete."""
+        """Read the body, for the application to receive at once. None if the client left before it was complete."""
         if (refusal := self._full()) is not None:  # before the body is read: a cheap answer
             raise refusal
         declared = Headers(scope=scope).get("content-length", "")
@@ -113,9 +113,9 @@ class Guard:
 
 
 def _is_foreign(headers: Headers) -> bool:
-    """Whether a web page of another origin asks: browsers send its requests without asking the user."""
+    """Whether a web page of another origin sent this: browsers send such requests without asking the user."""
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-    if site is not None:  # set by the browser, and right also behind a proxy that changes the host
+    if site is not None:  # set by the browser, and correct even behind a proxy that changes the host
         return site.lower() not in ("same-origin", "none")
     host = headers.get("host", "").lower()
     return origin is not None and origin.lower() not in (f"http://{host}", f"https://{host}")

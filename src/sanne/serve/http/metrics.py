@@ -1,4 +1,4 @@
-"""Numbers for Prometheus: requests, their time, batches, the queue, nodes and edges."""
+"""Prometheus metrics: requests, latency, batches, the queue, nodes and edges."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -9,8 +9,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-_DISCONNECTED = "disconnected"  # in place of the status, if the client did not wait for one
-_OTHER = "other"  # in place of the route, for paths without one
+_DISCONNECTED = "disconnected"  # instead of a status, if the client left
+_OTHER = "other"  # instead of a route, for paths without one
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"))
 
 

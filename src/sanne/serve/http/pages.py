@@ -1,4 +1,4 @@
-"""Pages for people: files that hold nothing of the graph, so that they need no token."""
+"""Static pages, which contain nothing of the graph and so need no token."""
 
 from pathlib import Path
 

@@ -18,7 +18,7 @@ from sanne.errors import InputError
 from sanne.serve.http.app import Api
 from sanne.serve.limits import ServeLimits
 
-_MOST_BODIES = 4  # times the largest body, so that a client that sends too much hears of it
+_MOST_BODIES = 4  # times the largest body, so that a client that sends too much gets the response
 
 
 class _Server(uvicorn.Server):
@@ -31,7 +31,7 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        # What exists now stays: searching it for garbage from time to time would stop all threads for 300 ms.
+        # What exists now stays: collecting it from time to time would stop all threads for 300 ms.
         gc.collect()
         gc.freeze()
         self._on_start()
@@ -45,7 +45,7 @@ def bind(host: str, port: int) -> socket.socket:
     """A socket to listen on; port 0 takes a free one."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        # Only with a named protocol does asyncio turn Nagle's algorithm off, which would delay answers by 40 ms.
+        # asyncio turns off Nagle's algorithm, which would delay responses by 40 ms, only for a named protocol.
         listener = socket.socket(family, kind, protocol)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -91,7 +91,7 @@ def run_app(app: FastAPI, listener: socket.socket, config: ServeLimits, on_start
         timeout_graceful_shutdown=config.shutdown_seconds,  # type: ignore[arg-type]
     )
     server = _Server(settings, app.state.api, on_start)
-    with _ignored_signals(), one_blas_thread():  # for products as small as those of requests, more would only wait
+    with _ignored_signals(), one_blas_thread():  # products in requests are too small for more threads
         server.run([listener])
 
 
@@ -107,12 +107,12 @@ def _ignored_signals() -> Iterator[None]:
 
 
 class LimitedProtocol(HttpToolsProtocol):
-    """Closes a connection whose request takes too long or too many bytes; `Guard` answers milder cases."""
+    """Closes a connection whose request takes too long or too many bytes; `Guard` responds in milder cases."""
 
     limits: ServeLimits
     _timer: asyncio.TimerHandle | None = None
-    _in_head = True  # until a request's head is complete, and again after its body
-    _received = 0  # bytes of a request that is not yet whole
+    _in_head = True  # until a request's headers are complete, and again after its body
+    _received = 0  # bytes of a request that has not fully arrived
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -134,7 +134,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._start_timer()
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if self._in_head:  # otherwise it is a trailer, which must not act as a header
+        if self._in_head:  # otherwise it is a trailer, which must not be treated as a header
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
@@ -147,10 +147,10 @@ class LimitedProtocol(HttpToolsProtocol):
         super().on_message_complete()
 
     def timeout_keep_alive_handler(self) -> None:
-        self.transport.abort()  # also where a client does not read its last answer
+        self.transport.abort()  # even if a client does not read its last response
 
     def _start_timer(self) -> None:
-        # A little later than the guard, which can still say what was wrong.
+        # A little later than the guard, which can still report the error.
         self._timer = self.loop.call_later(self.limits.receive_seconds + 1, self.transport.abort)
 
     def _stop_timer(self) -> None:

@@ -1,4 +1,4 @@
-"""The JSON of requests and answers. Limits on their size are the server's (`ServeLimits`)."""
+"""The JSON of requests and responses. Limits on their size are the server's (`ServeLimits`)."""
 
 from typing import Annotated, Any, Literal
 
@@ -35,7 +35,7 @@ Count = Annotated[StrictInt, Field(ge=0)]
 
 
 class Strict(BaseModel):
-    """Refuses unknown fields, strings for numbers, and numbers that are not finite."""
+    """Refuses unknown fields, strings instead of numbers, and numbers that are not finite."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -68,7 +68,7 @@ class NodeContent(Strict):
     links: list[NodeId | Link] = Field(default=[], description="Existing nodes, or other nodes of this request.")
 
     def to_new_node(self, id: EngineId, field: str, width: int | None) -> NewNode:
-        """As the engine takes it; `field` is its path in the request, `width` the number of features that are read."""
+        """Convert to the engine's form; `field` is the path in the request, `width` the number of features."""
         links = tuple((link.to, link.weight) if isinstance(link, Link) else (link, 1.0) for link in self.links)
         return NewNode(id, self.text, _row(self.features, f"{field}.features", width), links)
 
@@ -82,7 +82,7 @@ class Node(Guest):
 
 
 class Wanted(Strict):
-    """What to answer about each node."""
+    """What to return about each node."""
 
     explain: StrictBool | Count = Field(
         default=False,
@@ -90,7 +90,7 @@ class Wanted(Strict):
     )
     similar: Count = Field(default=0, description="List this many of the nearest nodes.")
     predict: StrictBool = Field(default=False, description="Predict labels, if the model has a classifier.")
-    vectors: StrictBool = Field(default=True, description="false: leave the vectors out of the answer.")
+    vectors: StrictBool = Field(default=True, description="false: leave the vectors out of the response.")
 
     @property
     def explained(self) -> int:
@@ -111,7 +111,7 @@ class Nodes(Wanted):
 
 
 class PredictQuery(Strict):
-    """Existing nodes, fitted or added, whose labels are asked for."""
+    """Existing nodes, fitted or added, whose labels to predict."""
 
     ids: list[NodeId] = Field(min_length=1)
 
@@ -123,7 +123,7 @@ class Edge(Strict):
 
 
 class Edges(Strict):
-    """Edges between existing nodes. An edge that exists already gets the new weight."""
+    """Edges between existing nodes. An existing edge gets the new weight."""
 
     edges: list[Edge] = Field(min_length=1)
 
@@ -182,9 +182,7 @@ Uncertainty = Annotated[
 
 class AboutNode(Named):
     uncertainty: Uncertainty
-    note: str | None = Field(
-        default=None, description="What to know about the vector, such as that the node has no links."
-    )
+    note: str | None = Field(default=None, description="A remark on the vector, such as that the node has no links.")
 
 
 class Predicted(Prediction, AboutNode):

@@ -1,4 +1,4 @@
-"""What the server's threads do: calls of the engine, and the JSON of the answers."""
+"""What the server's threads do: calling the engine, and serialising responses."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -49,7 +49,7 @@ class Work:
         return Kind(name, change)
 
     def _vectors(self, call: Callable[..., Any], requests: Sequence[EmbedRequest]) -> list[Any]:
-        """Call the engine for several requests, or for each alone if that fails."""
+        """Call the engine for several requests, or for each separately if that fails."""
         try:
             results = call(
                 [request.nodes for request in requests],
@@ -74,7 +74,7 @@ def _outcome(call: Callable[[], Any]) -> Any:
 
 
 def nodes_json(answers: list[Answer], *, vectors: bool = True, classifier: Classifier | None = None) -> bytes:
-    """The answer to /v1/embed and /v1/nodes, with labels if there is a classifier."""
+    """The response of /v1/embed and /v1/nodes, with labels if there is a classifier."""
     nodes = [_embedded(answer) for answer in answers]
     if classifier is not None:
         for node, labels in zip(nodes, classifier.predict(np.stack([node["vector"] for node in nodes])), strict=True):
@@ -86,7 +86,7 @@ def nodes_json(answers: list[Answer], *, vectors: bool = True, classifier: Class
 
 
 def predictions_json(classifier: Classifier, nodes: Sequence[NodeInfo]) -> bytes:
-    """The answer to /v1/predict."""
+    """The response of /v1/predict."""
     found = zip(nodes, classifier.predict(np.stack([node.vector for node in nodes])), strict=True)
     parts = [
         {"id": node.id, "uncertainty": node.uncertainty, **_note(node.degree > 0), **part.to_dict()}
@@ -96,7 +96,7 @@ def predictions_json(classifier: Classifier, nodes: Sequence[NodeInfo]) -> bytes
 
 
 def similar_json(found: list[tuple[Any, float]], uncertainty: float) -> bytes:
-    """The answer to /v1/similar; the uncertainty is that of what was searched for."""
+    """The response of /v1/similar; the uncertainty is that of the query."""
     return to_json({"similar": _pairs(found, "similarity"), "uncertainty": uncertainty})
 
 

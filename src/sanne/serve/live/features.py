@@ -1,4 +1,4 @@
-"""Nodes as clients describe them, and the feature vectors of all nodes: base nodes, added and replaced ones, guests."""
+"""Nodes as clients describe them, and the feature vectors of all nodes: base, added, replaced and guest nodes."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -37,7 +37,7 @@ class NewNode:
 
 @dataclass(frozen=True)
 class Reads:
-    """What a model reads of a node besides its links."""
+    """What a model reads about a node besides its links."""
 
     attribute: Literal["text", "features", "links"]
     width: int | None = None  # of a row of features
@@ -46,14 +46,14 @@ class Reads:
 
 
 class LiveFeatures:
-    """A feature vector for every node, (width,).
+    """A feature vector (width,) for every node.
 
-    A node with neither text nor features has zeros there, as an empty text or an average row of numbers has.
+    A node with neither text nor features has zeros, like an empty text or an average row of numbers.
     """
 
     def __init__(self, feature_map: FeatureMap, graph: Graph) -> None:
         self.reads = _reads(feature_map, graph)
-        self.link_columns = feature_map.link_columns  # which numbers of a vector depend on the node's links
+        self.link_columns = feature_map.link_columns  # which entries of a vector depend on the node's links
         self._map = feature_map
         self._graph = graph
         on_disk = feature_map.rows_stay_on_disk(graph)
@@ -67,7 +67,7 @@ class LiveFeatures:
     def read(self, nodes: Sequence[NewNode]) -> FloatArray:
         """The vectors of nodes from their text or features, (count, width); NaN where the feature map refuses one.
 
-        What depends on links is zero.
+        Entries that depend on links are zero.
         """
         vectors = np.zeros((len(nodes), self._map.width), np.float32)
         described = [i for i, node in enumerate(nodes) if node.text is not None or node.features is not None]
@@ -78,13 +78,13 @@ class LiveFeatures:
     def _read(self, nodes: Sequence[NewNode]) -> FloatArray:
         try:
             return self._map.transform(_small_graph(nodes, self.reads))
-        except InputError:  # caused by one of them: read each alone
+        except InputError:  # caused by one of them: read each separately
             if len(nodes) > 1:
                 return np.concatenate([self._read([node]) for node in nodes])
             return np.full((1, self._map.width), np.nan, np.float32)
 
     def read_links(self, rows: Sequence[tuple[NodeId, Sequence[NodeId]]]) -> FloatArray:
-        """What the vectors of nodes hold of their links, from their own and their neighbours' ids."""
+        """The entries that depend on links, from the ids of the nodes and their neighbours."""
         names: dict[NodeId, int] = {}
         for node_id, _ in rows:
             names.setdefault(node_id, len(names))
@@ -103,7 +103,7 @@ class LiveFeatures:
         self._slots.extend(len(vectors), np.arange(row, row + len(vectors)))
 
     def drop(self, first: int) -> None:
-        """Forget the nodes from a number on."""
+        """Remove the nodes from a number on."""
         self._slots.count = first
 
     def put(self, node: int, vector: FloatArray) -> None:
@@ -115,7 +115,7 @@ class LiveFeatures:
 
     @contextmanager
     def visited(self, vectors: FloatArray) -> Iterator[None]:
-        """Meanwhile there are guests with these vectors, whose numbers follow those of all nodes."""
+        """Inside the block there are guests with these vectors, whose numbers follow those of all nodes."""
         counts = self._slots.count, self._own.count
         self.add(vectors)
         try:
@@ -153,7 +153,7 @@ class LiveFeatures:
 
 
 def _reads(feature_map: FeatureMap, graph: Graph) -> Reads:
-    """What a model reads of a node."""
+    """What a model reads about a node."""
     if feature_map.reads in ("nothing", "text"):
         return Reads("text" if feature_map.reads == "text" else "links")
     assert graph.features is not None

@@ -1,4 +1,4 @@
-"""A graph that changes while it is walked on: a mapped base and an overlay; a change rebuilds nothing."""
+"""A graph that can change while it is in use: a memory-mapped base and an overlay; a change rebuilds nothing."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,10 +19,10 @@ Links = Mapping[tuple[int, int], float]  # (from, to) -> weight
 
 
 class LiveGraph:
-    """Nodes and edges by number; those of the base come first, added ones after.
+    """Nodes and edges by number; those of the base come first, then the added ones.
 
     As in `Graph`, an edge of an undirected graph is in both rows; in a directed one walks see the direction that the
-    model was fitted with. A directed graph whose walks take one direction keeps the other in memory too.
+    model was fitted with. A directed graph whose walks follow one direction also keeps the other in memory.
     """
 
     def __init__(self, graph: Graph, walks: WalkConfig, seed: int) -> None:
@@ -113,7 +113,7 @@ class LiveGraph:
 
     @contextmanager
     def visited(self, guests: int, links: Links) -> Iterator[None]:
-        """Meanwhile walks see guests, whose numbers follow those of all nodes, and their links."""
+        """Inside the block walks see guests, whose numbers follow those of all nodes, and their links."""
         rows: dict[int, dict[int, float]] = defaultdict(dict)
         for (source, target), weight in links.items():
             for node, end in [(source, target), (target, source)][self._ways]:

@@ -1,8 +1,8 @@
 """Rows of neighbours that can change: a base that is never written to, and copies of the rows that changed.
 
-A row is copied when it is first changed. It stays sorted, as in a graph that was built at once, so that walks take
-the same steps on either. New nodes have the highest numbers: their arcs go to the end of a row, where there is room,
-so that an addition costs the same whatever the size of the graph.
+A row is copied when it is first changed. It stays sorted, as in a graph built in one go, so that walks take
+the same steps on both. New nodes have the highest numbers: their arcs go to the end of a row, where there is room,
+so that adding a node costs the same at any graph size.
 """
 
 from collections.abc import Iterator, Mapping
@@ -107,7 +107,7 @@ class LiveRows:
 
     @contextmanager
     def extended(self, num_nodes: int, more: Mapping[int, Mapping[int, float]]) -> Iterator[None]:
-        """Meanwhile there are `num_nodes`, and some rows have more arcs, to nodes with the highest numbers."""
+        """Inside the block there are `num_nodes`, and some rows have more arcs, to nodes with the highest numbers."""
         arrays = (self._slots, *self._arrays, self._indices, self._weights, self._sums)
         counts = [array.count for array in arrays]
         slots = {node: self._slots.rows[node] for node in more if node < self._slots.count}
@@ -132,7 +132,7 @@ class LiveRows:
         return overlay_of(*(array.rows for array in arrays))
 
     def _copy(self, node: int, indices: npt.NDArray[np.int32], weights: FloatArray, room: int) -> int:
-        """Give a node a row of its own, with spare room, and return its slot; what it had before is left behind."""
+        """Give a node its own row, with spare room, and return its slot; its old slot is abandoned."""
         before, count = self._slots.rows[node], len(indices)
         plain = not self._weighted if before < 0 else self._plain.rows[before]
         low = self._indices.extend(count + room, 0)

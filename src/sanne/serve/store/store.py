@@ -1,6 +1,6 @@
-"""What the server keeps: the nodes and edges that are not as in the base graph, each as it is now.
+"""What the server stores: the current state of nodes and edges that differ from the base graph.
 
-A write is one transaction for all the requests that it holds, whole or not at all. SQLite runs in WAL mode with
+A write is one transaction for all of its requests, all or nothing. SQLite runs in WAL mode with
 `synchronous=FULL`: the write-ahead log is fsynced at each commit, so that a commit survives a power failure.
 
 | file of the store folder | what |
@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 _NAME = "changes.sqlite"
 _UNFINISHED = "unfinished"
 _APPLICATION_ID = 0x53414E4E  # "SANN": marks the file as ours
-_VERSION = 4  # before, digests were in a file of their own
+_VERSION = 4  # earlier versions kept digests in a separate file
 _NODES_AT_ONCE = 4096
 _SAMPLED = 65_536  # entries of each array of a graph that its digest reads
 _MAPPED_BYTES = 2**28  # base vectors of more than this stay on disk
@@ -79,7 +79,7 @@ MakeVectors = Callable[[], tuple[FloatArray, FloatArray]]
 
 @dataclass(frozen=True, eq=False)
 class NodeRow:
-    """A node that was added or replaced, or a node of the base of which only the vector was refreshed."""
+    """A node that was added or replaced, or a base node whose vector was refreshed."""
 
     id: str
     kind: Literal["added", "replaced", "refreshed"]
@@ -91,12 +91,14 @@ class NodeRow:
 
 @dataclass(eq=False)
 class Changes:
-    """What is to be written, by id. A node that is written as replaced or refreshed stays added if it was added."""
+    """Changes to write, by id. An added node stays added when it is written as replaced or refreshed."""
 
     nodes: dict[str, NodeRow] = field(default_factory=dict)
     edges: dict[tuple[str, str], float] = field(default_factory=dict)  # zero: removed
     deleted: dict[str, bool] = field(default_factory=dict)  # with all their edges; whether they are of the base
-    stale: dict[str, bool | None] = field(default_factory=dict)  # whether their own edges changed; None: not any more
+    stale: dict[str, bool | None] = field(
+        default_factory=dict
+    )  # whether their own edges changed; None: no longer stale
 
     def __bool__(self) -> bool:
         return bool(self.nodes or self.edges or self.deleted or self.stale)
@@ -106,7 +108,7 @@ class Changes:
 
 
 class Store(Protocol):
-    """What the engine needs of a store. All but `close` raise StoreError if the store cannot be used."""
+    """What the engine needs from a store. All methods but `close` raise StoreError if the store cannot be used."""
 
     vectors: LiveVectors  # of the base nodes, when the store is opened
 
@@ -123,7 +125,7 @@ class Store(Protocol):
         """Nodes whose vectors are out of date, and whether their own edges changed."""
 
     def write(self, changes: Changes) -> None:
-        """Keep changes, all or none; they are durable when this returns."""
+        """Write changes, all or none; they are durable when this returns."""
 
     def close(self) -> None:
         """Finish; a second call does nothing."""
@@ -137,7 +139,7 @@ class OpenStore(Protocol):
 
 
 class FolderStore:
-    """A store in a folder, which no other process uses meanwhile."""
+    """A store in a folder, locked against other processes."""
 
     def __init__(self, folder: str | Path, *, model: str, graph: str, dim: int, make_vectors: MakeVectors) -> None:
         try:
@@ -167,7 +169,7 @@ class FolderStore:
             return
         if names and _UNFINISHED not in names:
             raise StoreError(
-                f"{self._folder}: this folder is no store and has other files ({names[0]}); choose an empty one"
+                f"{self._folder}: this folder is not a store and has other files ({names[0]}); choose an empty one"
             )
         (self._folder / _UNFINISHED).touch()
         for name, array in zip(("vectors", "uncertainty"), make_vectors(), strict=True):
@@ -279,7 +281,7 @@ def _bytes(numbers: FloatArray) -> bytes:
 
 
 def base_vectors(model_folder: str | Path, artifact: Artifact, graph: Graph) -> tuple[FloatArray, FloatArray]:
-    """Vectors and uncertainties for a new store: as fit wrote them if this is the graph it read, else computed now."""
+    """Vectors and uncertainties for a new store: those of the fit if this is its graph, else computed now."""
     fitted = artifact.record.get("data", {})
     served = {"nodes": graph.num_nodes, "edges": graph.num_edges, "directed": graph.directed}
     if all(fitted.get(name) == value for name, value in served.items()):

@@ -18,7 +18,7 @@ _TINY = 1e-12
 
 
 class LiveVectors:
-    """Vectors and uncertainties; writes to the vectors it is given, perhaps a private (copy-on-write) map of a file."""
+    """Vectors and uncertainties; modifies the given vectors, which may be a private (copy-on-write) map of a file."""
 
     def __init__(self, vectors: FloatArray, uncertainty: FloatArray) -> None:
         self._base = vectors
@@ -41,7 +41,7 @@ class LiveVectors:
         self._lengths.extend(len(vectors), _lengths(vectors))
 
     def drop(self, first: int) -> None:
-        """Forget the added nodes from a number on."""
+        """Remove the added nodes from a number on."""
         self._added.count = first - len(self._base)
         self._uncertainty.count = self._lengths.count = first
 
