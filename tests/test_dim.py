@@ -1,5 +1,6 @@
 """`dim`, the size of a vector."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -38,10 +39,16 @@ def test_small_vectors_come_back_from_the_folder_and_are_what_transform_gives(tm
     np.testing.assert_allclose(loaded.uncertainty(), model.uncertainty(), atol=1e-6)
 
 
-def test_a_graph_fills_512_numbers_at_most_by_default() -> None:
-    graph = planted_graph(3, 300, inside=0.02, outside=0.002, width=400)
-    model = SANNE(settings={"hidden_splits": 1, "restart_steps": 4}, progress=False).fit(graph)
-    assert model.embedding_.shape == (900, 512)
+def test_vectors_have_512_dimensions_unless_columns_of_numbers_need_more() -> None:
+    graph = planted_graph(3, 400, inside=0.005, outside=0.005, width=400)
+    few = SANNE(settings={"hidden_splits": 1, "restart_steps": 4}, progress=False)
+    flat = few.fit(graph).embedding_  # every column tells something else
+    rest = SANNE(settings=few.settings | {"dim": 1024}, progress=False).fit(graph).embedding_[:, flat.shape[1] :]
+    assert 512 < flat.shape[1] < 1024
+    assert np.square(rest).sum() < 0.011 * np.square(flat).sum()
+    alike = graph.features[:, :40] @ np.random.default_rng(0).normal(size=(40, 400)).astype(np.float32)
+    graph = dataclasses.replace(graph, features=alike)
+    assert few.fit(graph).embedding_.shape[1] <= 512
 
 
 def test_a_size_larger_than_the_graph_fills_is_refused() -> None:

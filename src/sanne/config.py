@@ -44,7 +44,7 @@ class ModelConfig(Checked):
     """The size of vectors, and the walk transformer."""
 
     # Columns are in order of importance, so that the first ones are a good vector by themselves.
-    dim: int = 0  # dimensions of a vector; 0: 512, or fewer for a small graph (objective `neighbours`: encoder_dim)
+    dim: int = 0  # dimensions of a vector; 0: 512, fewer or more by the graph (objective `neighbours`: encoder_dim)
     encoder_dim: int = within(128, 1, 2**15)  # d: width of the encoder
     num_layers: int = within(2, 1, 256)  # K: layers of the transformer
     num_heads: int = within(8, 1)  # H: attention heads

@@ -215,7 +215,7 @@ def spread(
 def suite(
     graph: Annotated[str | None, typer.Option(help="Graphs of the suite, by commas. Default: all of them.")] = None,
     system: Annotated[
-        str | None, typer.Option(help="Systems or closed, rivals, ours, sizes, parts, by commas. Default: closed,sanne.")
+        str | None, typer.Option(help="Systems or closed, rivals, ours, sizes, parts. Default: closed,sanne.")
     ] = None,
     place: Annotated[str, typer.Option(help="present, newcomers, by commas.")] = "present",
     measure: Annotated[str, typer.Option(help="accuracy, retrieval, links, communities, by commas.")] = "accuracy",

@@ -20,6 +20,9 @@ from sanne.vectors.normalise import unit
 from sanne.walks.diffusion import Diffusion
 
 DEFAULT_DIM = 512
+_LARGER_DIM = 1024  # at most, for columns of numbers in graphs of up to FITTED nodes: as many dimensions as
+_HELD = 0.99  # hold so much of the spread, in steps of
+_DIM_STEP = 128
 FITTED = 100_000  # nodes that regressions and axes are fitted on, at most
 _COARSE = 16  # leading columns of a hidden half, by which tokens and restarts are judged
 _FAR = 0.1  # smoothed words mix restarts up to this one,
@@ -270,7 +273,16 @@ def _turn(model: HiddenModel, blocks: list[Block], num_nodes: int) -> FloatArray
     ends = np.cumsum([len(mean) for mean in means]).tolist()
     fine = [slice(end - len(mean), end) for end, mean, block in zip(ends, means, blocks, strict=True) if block.fine]
     power = 0.0 if model.layout.numbers else _SHARPEN * min(1.0, _SHARPENED / num_nodes)
-    axes = _axes((sample.T @ sample).astype(np.float64), fine, power, model.wanted_dim, len(sample) - 1)
+    gram = (sample.T @ sample).astype(np.float64)
+    larger = model.layout.numbers and num_nodes <= FITTED
+    wanted = model.wanted_dim or (_LARGER_DIM if larger else DEFAULT_DIM)
+    axes = _axes(gram, fine, power, wanted, len(sample) - 1)
+    if model.wanted_dim > (filled := axes.shape[1]):
+        raise InputError(
+            f"dim ({wanted}) is more than this graph can fill ({filled} numbers): leave it out, or give a smaller one"
+        )
+    if not model.wanted_dim and filled > DEFAULT_DIM:
+        axes = axes[:, : _enough(gram, axes)]
     model.vector_dim = axes.shape[1]
     matrix = np.zeros((model.layout.width, model.vector_dim), np.float32)
     offset = np.zeros(model.vector_dim)
@@ -301,11 +313,14 @@ def _axes(gram: Doubles, fine: list[slice], power: float, wanted: int, rank: int
     if fine:
         joined = np.concatenate([sharpened, *(np.eye(len(gram))[:, place] for place in fine)], axis=1)
         sharpened = joined @ _principal_axes(joined.T @ gram @ joined, most, rank)[1]
-    if wanted > (filled := sharpened.shape[1]):
-        raise InputError(
-            f"dim ({wanted}) is more than this graph can fill ({filled} numbers): leave it out, or give a smaller one"
-        )
-    return definite_signs(sharpened[:, : wanted or DEFAULT_DIM].astype(np.float32))
+    return definite_signs(sharpened[:, :wanted].astype(np.float32))
+
+
+def _enough(gram: Doubles, axes: FloatArray) -> int:
+    """How many of the axes, at least the default, hold nearly all of the spread."""
+    held = np.cumsum(np.einsum("ij,ij->j", gram @ axes, axes)) / np.trace(gram)
+    sizes = range(DEFAULT_DIM, axes.shape[1], _DIM_STEP)
+    return next((size for size in sizes if held[size - 1] >= _HELD), axes.shape[1])
 
 
 def _principal_axes(gram: Doubles, most: int, rank: int) -> tuple[Doubles, Doubles]:
