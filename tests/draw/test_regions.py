@@ -52,6 +52,14 @@ def test_finer_regions_lie_inside_broader_ones_and_have_words_of_their_own() -> 
     assert {f"{kind}{group}" for kind in KINDS for group in range(4)} & fine_words
 
 
+def test_names_are_whole_words_where_the_opening_of_a_text_ends_inside_one() -> None:
+    rows, _, group = planted()
+    subjects = ("breadmaking", "beekeeping", "stargazing", "shipbuilding")
+    texts = [f"{'filler ' * (15 + i % 4)}{subjects[g]} {subjects[g]} more" for i, g in enumerate(group.tolist())]
+    names = region_names(found(rows)[0], texts=texts, ids=np.arange(len(rows)), rows=rows)
+    assert {word for name in names[0][0].values() for word in name.split(" · ")} <= set(subjects)
+
+
 def test_words_that_all_texts_share_name_nothing() -> None:
     rows, texts, _ = planted()
     names = region_names(found(rows)[0], texts=texts, ids=np.arange(len(rows)), rows=rows)

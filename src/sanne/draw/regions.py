@@ -29,7 +29,7 @@ _FEWEST = 12  # nodes in a fine cluster, on average
 _SAMPLE = 40_000  # nodes that are clustered; the others join the nearest
 _TEXTS = 60_000  # that are read for names
 _GLUE_TEXTS = 20_000  # that are read for words that name nothing
-_LETTERS = 120  # of a text that are read: its title, mostly
+_OPENING = re.compile(r".{,120}\w{,20}", re.DOTALL)  # of a text, which is read: its title, mostly; words are whole
 _ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
 _BREAK = re.compile(r"[^\w\s'-]+|\n")  # between phrases
 _WORDS = 20_000  # that are considered
@@ -141,7 +141,7 @@ def _word_names(levels: Levels, texts: Sequence[Any]) -> Names:
     Words that are spread over many fine clusters count less: in any language, those say nothing of a subject.
     """
     read = np.arange(0, len(texts), len(texts) // _TEXTS + 1)
-    openings = [_ADDRESS.sub(" ", str(texts[row] or ""))[:_LETTERS] for row in read.tolist()]
+    openings = [_OPENING.findall(_ADDRESS.sub(" ", str(texts[row] or "")))[0] for row in read.tolist()]
     vocabulary, counts = count_words(openings, _WORDS)
     counts.data[:] = 1
     glue = _glue(openings)
