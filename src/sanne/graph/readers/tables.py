@@ -33,7 +33,10 @@ from sanne.graph.readers.named import (
 
 logger = logging.getLogger(__name__)
 
-NO_ROW = "add a row for it to the node table, or say --unknown drop (or add; unknown= in Python)"
+NO_ROW = (
+    "add a row for it to the node table, or name another with --node-table; fit, build and compare also take "
+    "--unknown drop (or add; unknown= in Python)"
+)
 _COLOURED_AT_MOST = 30  # columns of a node table that a map offers
 
 
@@ -139,7 +142,7 @@ def read_label_rows(
     unknown = ids.distinct.filter(pa.array(found < 0)).to_pylist()
     if len(unknown) == len(ids.distinct):
         hint = did_you_mean(unknown[0], node_ids) or f"; check the column {key!r}"
-        raise InputError(f"{table.name}: none of its ids is a node of the model, not even {unknown[0]!r}{hint}")
+        raise InputError(f"{table.name}: none of its ids is a node of the graph, not even {unknown[0]!r}{hint}")
     nodes = found[ids.rows]
     labels = read_labels(block, label, infer=not table.typed)
     return nodes[nodes >= 0], labels[nodes >= 0], unknown
