@@ -80,6 +80,17 @@ def test_words_that_any_other_may_follow_name_nothing_though_regions_use_them_mo
         assert set(name.split(" · ")) <= set(SUBJECTS[g].split())
 
 
+def test_keywords_in_any_order_name_regions() -> None:
+    stream = np.random.default_rng(0)
+    group = np.repeat(np.arange(4), 100)
+    topics = [[f"{word}{letter}" for word in subject.split() for letter in "abcde"] for subject in SUBJECTS]
+    texts = [" ".join(stream.permutation([*stream.choice(topics[g], 8), "of", "and"])) for g in group.tolist()]
+    names = region_names(np.stack([group] * 3, axis=1), texts=texts, ids=group, rows=np.eye(4)[group])
+    for g, name in names[0][0].items():
+        assert name
+        assert set(name.split(" · ")) <= set(topics[g])
+
+
 def test_without_texts_the_commonest_label_names_a_region_and_without_labels_ids_in_its_middle() -> None:
     rows, _, group = planted()
     ids = np.array([f"node-{i}" for i in range(len(rows))], object)

@@ -34,6 +34,7 @@ _ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
 _BREAK = re.compile(r"[^\w\s'-]+|\n")  # between phrases
 _WORDS = 20_000  # that are considered
 _GLUE = (0.07, 10)  # share of all words, and how many, that must follow a word that names nothing
+_PROSE = 0.8  # of all words are such, at most; in lists of keywords any word may follow any other
 _NAMED = (2, 3, 3)  # words in a name, by level
 _CLEAR = 0.5  # of the score of a name's first word, which its others have at least
 
@@ -178,8 +179,10 @@ def _glue(texts: Sequence[str]) -> set[str]:
     following: dict[str, list[int]] = defaultdict(list)
     for (word, _), count in Counter(pair for phrase in phrases for pair in pairwise([*words(phrase), ""])).items():
         following[word].append(count)
-    least = max(_GLUE[0] * _variety([sum(counts) for counts in following.values()]), _GLUE[1])
-    return {word for word, counts in following.items() if len(counts) > least and _variety(counts) > least}
+    sizes = {word: sum(counts) for word, counts in following.items()}
+    least = max(_GLUE[0] * _variety(list(sizes.values())), _GLUE[1])
+    found = {word for word, counts in following.items() if len(counts) > least and _variety(counts) > least}
+    return found if sum(sizes[word] for word in found) <= _PROSE * sum(sizes.values()) else set()
 
 
 def _variety(counts: Sequence[int]) -> float:
