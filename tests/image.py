@@ -25,6 +25,8 @@ TOKEN = "only for this check"
 PORT = "8080"  # in the Dockerfile; replaced by a free one
 _PATHS = re.compile(r"(?<![\w.:/])/(src|opt|store|model|tmp)\b")
 _AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+_PYTHON = Path(sys._base_executable).resolve()  # type: ignore[attr-defined]
+_FOR_ALL = all(place.stat().st_mode & 0o001 for place in (_PYTHON, *_PYTHON.parents))  # who may run it
 
 
 def instructions(text: str) -> list[tuple[str, str]]:
@@ -121,7 +123,7 @@ class Image:
     def how(self) -> dict[str, Any]:
         """How a process of the image is started: folder, environment, user."""
         found: dict[str, Any] = {"cwd": self.place(self.workdir), "env": self.environment}
-        if _AS_ROOT and self.user != "0:0":
+        if _AS_ROOT and _FOR_ALL and self.user != "0:0":
             user, group = map(int, self.user.split(":"))
             found |= {"user": user, "group": group, "extra_groups": []}
         return found
@@ -176,6 +178,8 @@ def main() -> None:
         place = Path(folder).resolve()
         place.chmod(0o755)
         image = Image(place / "image", plain_environment(place))
+        if not _FOR_ALL:
+            print(f"note: others may not run {_PYTHON}; the server runs as this user. PYTHON=/usr/bin/python3 may do")
         image.build((PROJECT / "Dockerfile").read_text(encoding="utf-8"))
         # A bundle, made by the image's own program as another user, and mounted where nothing can be written.
         maker = Image(image.root, image.environment | {"NUMBA_CACHE_DIR": str(place / "numba")}, workdir="/tmp")
@@ -189,7 +193,8 @@ def main() -> None:
             port = str(free.getsockname()[1])
         began = time.monotonic()
         server = serve(image, port)
-        print(f"{time.monotonic() - began:6.1f} s  until the health check passed, as user {image.user}")
+        user = image.user if _FOR_ALL else "of this check"
+        print(f"{time.monotonic() - began:6.1f} s  until the health check passed, as user {user}")
         try:
             node = {"id": 9001, "links": [31349, 31353]}
             assert ask(port, "/v1/embed", {"nodes": [node]}, token=None)[0] == 401

@@ -172,8 +172,8 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
             if (row := _row_of(ids, node)) is not None:
                 return vectors[row]
         raise UnknownNodeError(
-            f"node {node!r} was not in the fitted graph: embed it first with transform(graph, nodes=[{node!r}]), "
-            "or name the graph that has it (--graph on the command line) or its vectors (--vectors)"
+            f"node {node!r} was not in the fitted graph: name the graph that has it (--graph) or its vectors "
+            f"(--vectors), or in Python embed it first with transform(graph, nodes=[{node!r}])"
             f"{did_you_mean(node, self.node_ids_)}"
         )
 

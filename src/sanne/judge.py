@@ -214,6 +214,8 @@ def draw_model(
     """Draw the fitted vectors, with new nodes from a vectors file; returns how many points there are."""
     graph = origin.load() if origin.source else None
     classes = labels_of(model, graph, labels, origin, label, id)
+    if color == (label if labels is not None else origin.label):
+        color = color and "label"  # what the map calls that column
     vectors, uncertainty, ids, count = model.embedding_, model.uncertainty_, model.node_ids_.astype(object), 0
     if new is not None:
         arrived = read_vectors(new)

@@ -17,7 +17,7 @@ from sanne.files.atomic import replaced_folder
 from sanne.graph.folder.store import is_graph_folder, save_graph
 from sanne.graph.graph import Graph
 from sanne.graph.ids import refuse_control_character
-from sanne.graph.load import load_graph, tables_in
+from sanne.graph.load import EDGE_LISTS, load_graph, tables_in
 from sanne.graph.readers.delimited import check_is_file, check_utf8, ending, near, open_text
 from sanne.graph.readers.named import TABLES, Asked, as_names, key_column, open_table
 from sanne.graph.readers.tables import read_columns
@@ -77,11 +77,18 @@ class ModelSource(Asked):
                 raise InputError(
                     f"{place}: not found; if it has moved since the fit, name its new place with {option}{hint}"
                 )
+        if self.text and not self.node_table and not self._has_tables():
+            raise InputError(f"{self.source} has no node table whose column --text could name: leave it out")
         logger.info("reading %s", self.source)
         options = self.to_dict()
         if self.remembered and self.node_table and self.label not in open_table(self.node_table, "").columns:
             options["label"] = None  # new nodes come without
         return load_graph(**options)
+
+    def _has_tables(self) -> bool:
+        """Whether its nodes may be read from a table, or an error will say that there is none."""
+        place = Path(self.source)
+        return not (self.dataset or is_graph_folder(place) or ending(place) in EDGE_LISTS)
 
     def columns(self, node_ids: npt.NDArray[Any]) -> dict[str, npt.NDArray[Any]]:
         """The node table's other columns for these nodes, to colour a map by."""

@@ -88,6 +88,44 @@ def test_columns_of_labels_and_lists_that_are_not_there(own: Path, run: Run, com
     assert remedy in err
 
 
+@pytest.mark.parametrize(
+    ("options", "remedy"),
+    [
+        (["--out", "v.csv", "--explain", "3"], "give a .parquet file"),
+        (["--out", "v.parquet", "--workers", "4"], "give --engine ray"),
+        (["--out", "v.parquet", "--address", "here"], "give --engine ray"),
+        (["--out", "v.parquet", "--graph", "more.csv"], "name another with --node-table"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(own: Path, run: Run, options: list[str], remedy: str) -> None:
+    assert run(*OWN, "--out", "m", "--unknown", "drop", "--recipe", "fast")[0] == 0
+    config = own / "m" / "config.json"
+    config.write_text(config.read_text(encoding="utf-8").replace('"drop"', "null"), encoding="utf-8")
+    (own / "more.csv").write_text("from,to\nnew,p0\n", encoding="utf-8")
+    code, _, err = run("embed", "m", *options)
+    assert (code, remedy in err) == (2, True), err
+    assert not list(own.glob("v.*"))
+
+
+def test_a_map_is_coloured_by_labels_under_the_name_of_their_column(own: Path, run: Run) -> None:
+    assert run(*OWN, "--out", "m", "--unknown", "drop", "--label", "section", "--recipe", "fast")[0] == 0
+    named = ["--labels", "classes.csv", "--id", "package", "--label", "section"]
+    for labels in ([], named):
+        code, _, err = run("plot", "m", "--out", "map.html", "--method", "pca", "--color", "section", *labels)
+        assert code == 0, err
+
+
+def test_an_id_in_another_case_is_asked_about(own: Path, run: Run) -> None:
+    assert run(*OWN, "--out", "m", "--unknown", "drop", "--recipe", "fast")[0] == 0
+    code, _, err = run("similar", "m", "P17")
+    assert (code, "--graph" in err, "did you mean 'p17'?" in err) == (2, True, True), err
+
+
+def test_resuming_where_nothing_was_interrupted_says_so(own: Path, run: Run) -> None:
+    code, _, err = run(*OWN, "--out", "m", "--unknown", "drop", "--recipe", "fast", "--resume")
+    assert (code, "no unfinished fit to continue" in err) == (0, True), err
+
+
 def test_a_fitted_node_without_links_says_so(own: Path, run: Run) -> None:
     with (own / "packages.csv").open("a", encoding="utf-8") as table:
         table.write("alone,s0,the graph of nobody,1\n")

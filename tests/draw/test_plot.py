@@ -105,10 +105,18 @@ def test_any_column_is_coloured_by(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         plot_map(VECTORS, LABELS, tmp_path / "map.png", color="flavour", columns=columns)
 
 
-def test_a_column_without_values_is_not_coloured_by(tmp_path: Path) -> None:
+def test_a_column_without_values_is_refused_before_the_map_is_laid_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(plot, "_points", None)
     columns = {"uncertainty": np.full(60, np.nan)}
     with pytest.raises(InputError, match="no node has a value in the column 'uncertainty'"):
         plot_map(VECTORS, LABELS, tmp_path / "map.png", color="uncertainty", columns=columns, method="pca")
+
+
+def test_so_few_nodes_that_have_no_communities_are_not_coloured_by_them(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no communities were found"):
+        plot_map(VECTORS[:20], None, tmp_path / "map.png", color="community", method="pca")
 
 
 def test_names_of_regions_do_not_overlap_in_a_picture(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -52,6 +52,14 @@ def test_finer_regions_lie_inside_broader_ones_and_have_words_of_their_own() -> 
     assert {f"{kind}{group}" for kind in KINDS for group in range(4)} & fine_words
 
 
+def test_names_are_whole_words_where_the_opening_of_a_text_ends_inside_one() -> None:
+    rows, _, group = planted()
+    subjects = ("breadmaking", "beekeeping", "stargazing", "shipbuilding")
+    texts = [f"{'filler ' * (15 + i % 4)}{subjects[g]} {subjects[g]} more" for i, g in enumerate(group.tolist())]
+    names = region_names(found(rows)[0], texts=texts, ids=np.arange(len(rows)), rows=rows)
+    assert {word for name in names[0][0].values() for word in name.split(" · ")} <= set(subjects)
+
+
 def test_words_that_all_texts_share_name_nothing() -> None:
     rows, texts, _ = planted()
     names = region_names(found(rows)[0], texts=texts, ids=np.arange(len(rows)), rows=rows)
@@ -70,6 +78,17 @@ def test_words_that_any_other_may_follow_name_nothing_though_regions_use_them_mo
     names = region_names(np.stack([group] * 3, axis=1), texts=texts, ids=group, rows=np.eye(4)[group])
     for g, name in names[0][0].items():
         assert set(name.split(" · ")) <= set(SUBJECTS[g].split())
+
+
+def test_keywords_in_any_order_name_regions() -> None:
+    stream = np.random.default_rng(0)
+    group = np.repeat(np.arange(4), 100)
+    topics = [[f"{word}{letter}" for word in subject.split() for letter in "abcde"] for subject in SUBJECTS]
+    texts = [" ".join(stream.permutation([*stream.choice(topics[g], 8), "of", "and"])) for g in group.tolist()]
+    names = region_names(np.stack([group] * 3, axis=1), texts=texts, ids=group, rows=np.eye(4)[group])
+    for g, name in names[0][0].items():
+        assert name
+        assert set(name.split(" · ")) <= set(topics[g])
 
 
 def test_without_texts_the_commonest_label_names_a_region_and_without_labels_ids_in_its_middle() -> None:

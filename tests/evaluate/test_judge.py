@@ -106,6 +106,11 @@ def test_a_share_of_every_class_is_trained_on(share: float) -> None:
     assert abs(described["val"] - min(share, (1 - share) / 2) * 180) <= 1
 
 
+def test_a_share_that_is_hardly_one_node_a_class_leaves_one_to_choose_by() -> None:
+    sizes = ClassTask.of(np.arange(550) % 5, share=0.001).described()
+    assert (sizes["train"], sizes["val"], sizes["test"]) == (5, 1, 544)
+
+
 def test_newcomers_are_seen_by_nothing_that_is_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
     model = SANNE("fast", settings=TINY).fit(GRAPH)
     fitted: list[Graph] = []
@@ -171,7 +176,15 @@ MISTAKES = {
     "bad picture": (("evaluate", "model", *LABELS, "--plot", "x.jpeg"), "use one of .png, .svg, .pdf"),
     "nothing to compare by": (("compare", "edges.csv", "--node-table", "nodes.csv"), "by --labels"),
     "labels of other nodes": (("compare", "edges.csv", "--labels", "others.csv"), "none of its ids is in the model"),
-    "a class per node": (("compare", "edges.csv", "--labels", "each.csv"), "a split needs two or more"),
+    "a class per node": (
+        ("compare", "edges.csv", "--labels", "each.csv"),
+        "but these have a single one: 'a', 'b'; label more nodes",
+    ),
+    "one label": (("evaluate", "model", "--labels", "one.csv"), "all labels are 'a'; label more nodes"),
+    "no label": (("evaluate", "model", "--labels", "none.csv"), "no node has a label"),
+    "communities of how many": (("evaluate", "model", "--task", "communities"), "give num_communities (--communities)"),
+    "communities of links": (("evaluate", "model", "--task", "links", "--communities", 3), "for --task communities"),
+    "a fraction of no links": (("evaluate", "model", *LABELS, "--fraction", 0.3), "for --task links"),
     "hardly a label": (("compare", "edges.csv", "--labels", "few.csv", "--label-share", 0.9), "label more nodes"),
     "a model to replace": (("fit", "edges.csv", "--out", "model"), "--force"),
     "vectors of another model": (("similar", "model", "p1", "--vectors", "short.csv"), "embed the nodes with it"),
@@ -184,6 +197,8 @@ def test_a_mistake_ends_with_a_remedy(name: str, model: Path, run: Run) -> None:
     Path("others.csv").write_text("id,label\nx,a\ny,b\n", encoding="utf-8")
     Path("each.csv").write_text("id,label\np1,a\np2,b\n", encoding="utf-8")
     Path("few.csv").write_text("id,label\np1,a\np2,b\np3,a\np4,b\n", encoding="utf-8")
+    Path("one.csv").write_text("id,label\np1,a\n", encoding="utf-8")
+    Path("none.csv").write_text("id,label\np1,\n", encoding="utf-8")
     Path("short.csv").write_text("id,e0,e1\nnew,1.0,2.0\n", encoding="utf-8")
     arguments, remedy = MISTAKES[name]
     code, out, err = run(*arguments)

@@ -279,7 +279,7 @@ def test_a_folder_that_is_not_there_says_how_to_make_one(tmp_path: Path) -> None
     with pytest.raises(ModelFolderError, match="sanne fit"):
         Artifact.read(tmp_path / "nothing")
     (tmp_path / "file").write_text("")
-    with pytest.raises(ModelFolderError, match="no such model folder"):
+    with pytest.raises(ModelFolderError, match="is a file, not a model folder"):
         Artifact.read(tmp_path / "file")
     with pytest.raises(ModelFolderError, match=r"config\.json is missing"):
         Artifact.read(tmp_path)

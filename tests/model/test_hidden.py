@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import threadpoolctl  # type: ignore[import-untyped]
+from sklearn.metrics import roc_auc_score
 
 from planted import accuracy, document_graph, planted_graph, tiny_config
 from sanne.config import Config
@@ -494,7 +495,30 @@ def test_uncertainty_lies_between_zero_and_one(graph: Graph) -> None:
     assert usual.any()
     np.testing.assert_allclose(longer[usual], found.uncertainty[usual], atol=1e-5)  # by direction
     assert (longer < found.uncertainty + 1e-5).all()  # and by length where a vector is short
-    assert (artifact.model.uncertainty(np.zeros((1, artifact.model.vector_dim), np.float32)) > 0.9).all()
+    nowhere = np.zeros((1, artifact.model.vector_dim), np.float32)
+    assert artifact.model.uncertainty(nowhere)[0] > found.uncertainty.max()
+
+
+def test_in_small_graphs_too_uncertainty_is_spread_and_tells_which_nodes_are_mistaken() -> None:
+    """With more clusters than groups of nodes, undecided nodes would be centres, and surer than others."""
+    wrong, uncertain = [], []
+    for seed in range(6):
+        graph = planted_graph(4, 25, inside=0.2, outside=0.03, signal=0.5, seed=seed)
+        artifact = fit_model(graph, tiny_config(half_dim=64), seed)
+        found, labels = embed_present(artifact, graph), np.asarray(graph.labels)
+        low, high = np.percentile(found.uncertainty, [5, 95])
+        assert low < 0.2 < 0.3 < high
+        train = np.arange(100) % 25 < 5
+        means = np.stack([found.vectors[train & (labels == label)].mean(axis=0) for label in range(4)])
+        wrong += ((unit(found.vectors) @ unit(means).T).argmax(axis=1) != labels)[~train].tolist()
+        uncertain += found.uncertainty[~train].tolist()
+    assert roc_auc_score(wrong, uncertain) > 0.6
+
+
+@pytest.mark.parametrize(("nodes", "coarse"), [(2, 3), (1000, 12), (2560, 32), (10**6, 32)])
+def test_clusters_follow_the_size_of_a_graph_up_to_32_and_64(nodes: int, coarse: int) -> None:
+    views, config = Views.fit_transform(GRAPH, tiny_config().features, 0)[0], tiny_config()
+    assert len(HiddenModel.empty(config, views, nodes, 0, None).centres) == 3 * coarse
 
 
 def test_uncertainty_does_not_depend_on_which_nodes_are_asked_for() -> None:

@@ -115,6 +115,8 @@ def test_every_answer_about_a_node_has_its_uncertainty_and_says_if_it_has_no_lin
         ("/v1/embed", {"nodes": [{"links": [{"to": "p0", "wieght": 2}]}]}, "did you mean 'weight'?"),
         ("/v1/edges", {"edges": [{"src": "p0", "target": "p1", "dst": "p1"}]}, "others are weight"),
         ("/v1/refresh", {"": 1}, "there is no field ''"),
+        ("/v1/similar", {"node": "n1"}, "a JSON object, with its fields in braces"),
+        ("/v1/edges", {"edges": [["n1", "n2"]]}, "a JSON object, with its fields in braces"),
     ],
     ids=str,
 )

@@ -26,7 +26,9 @@ def evaluate(
     ] = None,
     graph: options.CurrentGraph = None,
     node_table: options.NodeTable = None,
-    fraction: Annotated[float, typer.Option(help="links: fraction of edges to hide.", min=0.01, max=0.9)] = 0.1,
+    fraction: Annotated[
+        float | None, typer.Option(help="links: fraction of edges to hide. Default: 0.1.", min=0.01, max=0.9)
+    ] = None,
     communities: Annotated[
         int | None, typer.Option(help="communities: how many. Default: as many as there are classes.", min=2)
     ] = None,
@@ -41,6 +43,8 @@ def evaluate(
 
     if task != "classify" and (label_share or newcomers or confusion):
         raise InputError(f"--label-share, --newcomers and --plot are about classes: leave them or --task {task} out")
+    if (fraction and task != "links") or (communities and task != "communities"):
+        raise InputError("--fraction is for --task links, and --communities for --task communities")
     options.require_labels(labels, label, id)
     if confusion is not None:
         check_picture(confusion)
@@ -50,7 +54,7 @@ def evaluate(
         *(fitted, origin, task, labels),
         label=label,
         id=id,
-        fraction=fraction,
+        fraction=fraction or 0.1,
         communities=communities,
         label_share=label_share,
         newcomers=newcomers,

@@ -119,6 +119,8 @@ def _fit_and_save(
     checkpoint = out.with_name(out.name + ".checkpoint")
     if checkpoint.exists() and not resume:
         options.notes.print(f"starting over: {checkpoint} holds an unfinished fit (--resume continues it)")
+    if resume and not checkpoint.exists():
+        options.notes.print(f"no unfinished fit to continue: there is no {checkpoint}; fitting from the start")
     started = time.perf_counter()
     try:
         model.fit(graph, checkpoint=checkpoint, resume=resume)

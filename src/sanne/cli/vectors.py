@@ -41,7 +41,7 @@ def embed(
     engine: Annotated[
         Literal["local", "ray"], typer.Option(help="Run on this machine, or on a Ray cluster.")
     ] = "local",
-    workers: Annotated[int, typer.Option(help="With Ray: number of processes.", min=1)] = 2,
+    workers: Annotated[int | None, typer.Option(help="With Ray: number of processes. Default: 2.", min=1)] = None,
     address: Annotated[
         str | None, typer.Option(help="With Ray: address of the cluster. Default: start Ray on this machine.")
     ] = None,
@@ -69,13 +69,21 @@ def embed(
 
     if partitioned and (engine != "ray" or nodes is not None or explain):
         raise InputError("--partitioned embeds all nodes with --engine ray: leave out --nodes and --explain")
+    if engine != "ray" and (workers is not None or address is not None):
+        raise InputError("--workers and --address are about Ray: leave them out, or give --engine ray")
+    workers = workers or 2
     if id is not None and (nodes is None or ending(nodes) not in TABLES):
         raise InputError("--id names a column of the table of nodes: give --nodes nodes.csv")
     if not estimate:
         out = options.require_out(out, "vectors.parquet")
         if engine == "ray" and dtype != "float32":
             raise InputError(f"--dtype {dtype} is for --engine local: with Ray, vectors are written as float32")
-        check_ray_output(out) if engine == "ray" else check_output(out, dtype=dtype)
+        if engine == "ray":
+            check_ray_output(out)
+        elif explain and "explanation" not in check_output(out, dtype=dtype).keeps:
+            raise InputError(f"{out} has no place for what --explain lists: give a .parquet file")
+        else:
+            check_output(out, dtype=dtype)
     artifact = Artifact.read(model)  # without the vectors of the fit, which may be many
     origin = ModelSource.of_model(artifact, graph, node_table, text)
     if out is not None and not estimate and engine == "ray":

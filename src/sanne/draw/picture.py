@@ -27,7 +27,7 @@ class Nodes:
 
     def contents(self, points: npt.NDArray[Any]) -> tuple[list[Colouring], list[Region]]:
         """A colouring for every column with one value per node, and for communities; the named regions."""
-        colourings, regions = self._given, []
+        colourings, regions = self.given, []
         if len(points) >= _FEWEST:
             levels = find_levels(self._clusters, points)
             names = region_names(
@@ -45,7 +45,8 @@ class Nodes:
         return find_clusters(self.reduced, self.seed)
 
     @cached_property
-    def _given(self) -> list[Colouring]:
+    def given(self) -> list[Colouring]:
+        """A colouring for every column that holds one value a node and is not empty."""
         single = {name: values for name, values in self.columns.items() if np.ndim(values) == 1}
         found = [colour_by(name, values, self.reduced, scale=name != "label") for name, values in single.items()]
         return [one for one in found if (one.codes != NO_COLOUR).any()]

@@ -72,10 +72,13 @@ def plot_map(
               for name, value in given.items() if value is not None}  # fmt: skip
     ids = (np.arange(len(rows)) if node_ids is None else np.asarray(node_ids, object))[order].tolist()
     spoken = None if texts is None else [texts[row] for row in order.tolist()]
-    points = _points(reduced, chosen, seed)
-    colourings, named = Nodes(reduced, picked, spoken, ids, seed).contents(points)
-    if color is not None and color not in [colouring.title for colouring in colourings]:
+    nodes = Nodes(reduced, picked, spoken, ids, seed)
+    if color not in (None, COMMUNITY, *(colouring.title for colouring in nodes.given)):
         raise InputError(f"no node has a value in the column {color!r}: colour by another, or leave --color out")
+    points = _points(reduced, chosen, seed)
+    colourings, named = nodes.contents(points)
+    if color == COMMUNITY and color not in [colouring.title for colouring in colourings]:
+        raise InputError("no communities were found among so few nodes: colour by a column, or leave --color out")
     colourings.sort(key=lambda colouring: colouring.title != color)
     if links is not None:
         matrix = links.tocsr()[order][:, order]

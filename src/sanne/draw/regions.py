@@ -29,11 +29,12 @@ _FEWEST = 12  # nodes in a fine cluster, on average
 _SAMPLE = 40_000  # nodes that are clustered; the others join the nearest
 _TEXTS = 60_000  # that are read for names
 _GLUE_TEXTS = 20_000  # that are read to find function words
-_LETTERS = 120  # of a text that are read: its title, mostly
+_OPENING = re.compile(r".{,120}\w{,20}", re.DOTALL)  # of a text, which is read: its title, mostly; words are whole
 _ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
 _BREAK = re.compile(r"[^\w\s'-]+|\n")  # between phrases
 _WORDS = 20_000  # that are considered
-_GLUE = (0.07, 10)  # share and number of different words that must follow a function word
+_GLUE = (0.07, 10)  # share of all words, and how many, that must follow a function word
+_PROSE = 0.8  # of all words are such, at most; in lists of keywords any word may follow any other
 _NAMED = (2, 3, 3)  # words in a name, by level
 _CLEAR = 0.5  # of the score of a name's first word, which its others have at least
 
@@ -141,7 +142,7 @@ def _word_names(levels: Levels, texts: Sequence[Any]) -> Names:
     Words spread over many fine clusters count less: in any language, those tell nothing about a subject.
     """
     read = np.arange(0, len(texts), len(texts) // _TEXTS + 1)
-    openings = [_ADDRESS.sub(" ", str(texts[row] or ""))[:_LETTERS] for row in read.tolist()]
+    openings = [_OPENING.findall(_ADDRESS.sub(" ", str(texts[row] or "")))[0] for row in read.tolist()]
     vocabulary, counts = count_words(openings, _WORDS)
     counts.data[:] = 1
     glue = _glue(openings)
@@ -178,8 +179,10 @@ def _glue(texts: Sequence[str]) -> set[str]:
     following: dict[str, list[int]] = defaultdict(list)
     for (word, _), count in Counter(pair for phrase in phrases for pair in pairwise([*words(phrase), ""])).items():
         following[word].append(count)
-    least = max(_GLUE[0] * _variety([sum(counts) for counts in following.values()]), _GLUE[1])
-    return {word for word, counts in following.items() if len(counts) > least and _variety(counts) > least}
+    sizes = {word: sum(counts) for word, counts in following.items()}
+    least = max(_GLUE[0] * _variety(list(sizes.values())), _GLUE[1])
+    found = {word for word, counts in following.items() if len(counts) > least and _variety(counts) > least}
+    return found if sum(sizes[word] for word in found) <= _PROSE * sum(sizes.values()) else set()
 
 
 def _variety(counts: Sequence[int]) -> float:

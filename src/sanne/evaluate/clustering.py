@@ -39,10 +39,10 @@ def score_communities(
     known = None if names is None else has_label(names)
     if num_communities is None:
         if names is None:
-            raise InputError("how many communities? give num_communities, or labels to count")
+            raise InputError("how many communities? give num_communities (--communities), or labels to count")
         num_communities = len(np.unique(names[known].astype(str)))
     if not 1 <= num_communities <= len(rows):
-        raise InputError(f"num_communities is {num_communities}: with {len(rows)} nodes, choose 1 to {len(rows)}")
+        raise InputError(f"{num_communities} communities of {len(rows)} nodes: choose 1 to {len(rows)}")
     directions = unit(rows)
     distinct = len(np.unique(directions, axis=0)) if num_communities > 1 else 1
     means = KMeans(

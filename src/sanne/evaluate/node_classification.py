@@ -9,6 +9,7 @@ import numpy.typing as npt
 from sanne.errors import InputError
 from sanne.evaluate.logistic import regressions
 from sanne.evaluate.splits import IntArray, Splits, has_label, seeded_splits
+from sanne.model.classifier import shown_labels
 
 _PATIENCE = 4  # values of C that do worse on validation, before larger ones are given up
 
@@ -78,6 +79,11 @@ class ClassTask:
         if new is not None:
             present[new] = -1
         rare = np.bincount(present[present >= 0], minlength=len(names)) < 2
+        if (~rare).sum() < 2:
+            there = f"these have a single one: {shown_labels(names[rare].tolist())}"
+            if len(names) < 2:
+                there = f"all labels are {names.tolist()[0]!r}" if len(names) else "no node has a label"
+            raise InputError(f"a split needs two classes of two nodes or more, but {there}; label more nodes")
         present[rare[present] & (present >= 0)] = -1
         count = int((present >= 0).sum())
         choose = 1000 if share is None else max(1, round(min(share, (1 - share) / 2) * count))
@@ -89,7 +95,7 @@ class ClassTask:
         if not (splits.val.size and splits.test.size):
             raise InputError(
                 f"{int(known.sum())} labelled nodes are too few to train, to choose C and to test on: "
-                "label more nodes, or give a smaller --label-share"
+                + ("label more nodes" if share is None else "label more nodes, or give a smaller --label-share")
             )
         return cls(names.tolist(), found, splits, names[rare].tolist())
 

@@ -53,7 +53,7 @@ def seeded_splits(
     takes = [max(1, round(per_class * size)) if per_class < 1 else min(int(per_class), size // 2) for size in sizes]
     left = int(sizes.sum()) - sum(takes)
     if left < validation + test:
-        validation = left * validation // (validation + test)
+        validation = max(min(1, validation), left * validation // (validation + test))
         test = left - validation
     rows = []
     for split in range(count):

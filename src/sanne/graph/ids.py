@@ -125,8 +125,9 @@ def did_you_mean(node_id: Any, ids: npt.NDArray[Any]) -> str:
     """The hint "did you mean ...?" if a text id is close to one of these, else an empty text."""
     if ids.dtype.kind == "i" or len(ids) > _MOST_COMPARED:
         return ""
-    close = difflib.get_close_matches(str(node_id), ids.tolist(), n=1, cutoff=0.75)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    known = {str(other).casefold(): other for other in ids.tolist()}
+    close = difflib.get_close_matches(str(node_id).casefold(), known, n=1, cutoff=0.75)
+    return f"; did you mean {known[close[0]]!r}?" if close else ""
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -181,6 +181,8 @@ def versions(*others: str) -> dict[str, str]:
 
 
 def _read_header(place: Path, *, older: bool = False) -> dict[str, Any]:
+    if place.is_file():
+        raise ModelFolderError(f"{place} is a file, not a model folder: name a folder that sanne fit wrote")
     if not place.is_dir():
         raise ModelFolderError(f"{place}: no such model folder; make one with sanne fit SOURCE --out {place}")
     _check_file(place / "config.json")

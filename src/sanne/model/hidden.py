@@ -34,7 +34,10 @@ from sanne.walks.diffusion import Diffusion, Work, columns_at_once, step_weights
 LARGEST_DIM = 4096
 _FEW = 1024  # nodes
 _FARTHEST = 10_000.0  # times the typical number, up to where tokens may be kept in half precision
-CLUSTERS = (32, 64)  # sizes of the clusterings by which uncertainty is told
+# Uncertainty is told by two clusterings, the finer with twice as many clusters as the coarser. With fewer nodes for a
+# cluster of the coarser one, undecided nodes would be clusters of their own, and as sure as others.
+_NODES_A_CLUSTER = 80
+_CLUSTERS = (3, 32)  # of the coarser, at least and at most
 
 
 class Token(NamedTuple):
@@ -113,7 +116,7 @@ class HiddenModel(Model):
     nodes_at_once = 64
     reads_whole = True
 
-    def __init__(self, config: Config, views: Views, seed: int, dim: int = 1) -> None:
+    def __init__(self, config: Config, views: Views, seed: int, clusters: int, dim: int = 1) -> None:
         self.config = config.objective
         self.wanted_dim = config.model.dim
         self.seed = seed
@@ -126,7 +129,7 @@ class HiddenModel(Model):
         self.mixture = np.zeros(len(self.config.restarts), np.float32)  # how much of each the smoothed words hold
         # What walks see that were not followed to the end, by feature columns; the last is of ones.
         self.background = np.zeros(views.width + 1, np.float32)
-        self.centres = np.zeros((sum(CLUSTERS), dim), np.float32)  # rows of length one
+        self.centres = np.zeros((3 * clusters, dim), np.float32)  # rows of length one; a third is of the coarser
         self.shortest = np.zeros(1, np.float32)  # length of a vector whose direction tells something
         self.present: FloatArray | None = None
 
@@ -146,7 +149,8 @@ class HiddenModel(Model):
             raise InputError(f"vectors of {dim} numbers, where at most {LARGEST_DIM} are possible")
         if shapes is not None and config.model.dim not in (0, dim):
             raise InputError(f"vectors of {dim} numbers, where the setting dim is {config.model.dim}")
-        return cls(config, feature_map, seed, dim)
+        clusters = num_nodes // _NODES_A_CLUSTER if shapes is None else shapes["centres"][0] // 3
+        return cls(config, feature_map, seed, int(np.clip(clusters, *_CLUSTERS)), dim)
 
     def arrays(self) -> dict[str, FloatArray]:
         names = ("matrix", "offset", "mixture", "background", "centres", "shortest")
@@ -274,7 +278,7 @@ class HiddenModel(Model):
 
     def uncertainty(self, vectors: FloatArray) -> FloatArray:
         """One minus the largest share that a clustering gives a node, mean over clusterings."""
-        clusterings, shortest = np.split(self.centres, np.cumsum(CLUSTERS)[:-1]), float(self.shortest[0])
+        clusterings, shortest = np.split(self.centres, [len(self.centres) // 3]), float(self.shortest[0])
         if len(vectors) <= _FEW:  # starting threads would take longer
             return doubt(vectors, clusterings, shortest)
         parts = each_block(lambda rows: doubt(vectors[rows], clusterings, shortest), len(vectors))

@@ -12,7 +12,7 @@ from sanne.features.svd import definite_signs
 from sanne.files.scratch import memory_limited
 from sanne.graph.graph import Adjacency, FloatArray, IntArray
 from sanne.model.clusters import spherical_kmeans
-from sanne.model.hidden import CLUSTERS, HiddenModel, Part
+from sanne.model.hidden import HiddenModel, Part
 from sanne.model.ridge import FOLDS, Doubles, Prediction, predict
 from sanne.progress import steps
 from sanne.seeds import numpy_stream
@@ -203,7 +203,7 @@ def learn(model: HiddenModel, adjacency: Adjacency, features: FloatArray) -> dic
     model.mixture = mixture
     ones = np.ones((len(features), 1), np.float32)
     model.background = np.append(diffusion.background(features), diffusion.background(ones))
-    model.centres = _centres(vectors, model.seed)
+    model.centres = _centres(vectors, len(model.centres) // 3, model.seed)
     model.shortest = np.array([_SHORT * np.sqrt(np.mean(np.einsum("ij,ij->i", vectors, vectors)))], np.float32)
     if learner.chosen is not None:
         kept = learner.kept
@@ -332,8 +332,8 @@ def _principal_axes(gram: Doubles, most: int, rank: int) -> tuple[Doubles, Doubl
     return np.sqrt(np.maximum(values[chosen], 0)), axes[:, chosen]
 
 
-def _centres(vectors: FloatArray, seed: int) -> FloatArray:
-    """Cluster centres, of all clusterings one after the other."""
+def _centres(vectors: FloatArray, count: int, seed: int) -> FloatArray:
+    """Cluster centres, of a clustering with so many and of one with twice as many, one after the other."""
     stream = numpy_stream(seed, "cluster")
     rows = unit(vectors[stream.permutation(len(vectors))[:_CLUSTERED]])
-    return np.concatenate([spherical_kmeans(rows, size, stream) for size in CLUSTERS])
+    return np.concatenate([spherical_kmeans(rows, size, stream) for size in (count, 2 * count)])

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from sanne.errors import InputError, ModelFolderError, first_line
 from sanne.files.atomic import check_target
+from sanne.graph.readers.delimited import near
 from sanne.graph.readers.typed_tables import DAMAGE
 from sanne.model.artifact import VECTORS, Artifact
 from sanne.vectors.arrays import check_array_file, check_faiss, read_npy, write_faiss, write_npy
@@ -146,7 +147,7 @@ def read_vectors(path: str | Path) -> Embedding:
         known = ", ".join(_endings(readable=True))
         raise InputError(f"cannot read {path}: unknown ending {source.suffix!r}; known are {known}")
     if not source.is_file():
-        raise InputError(f"there is no file {path}")
+        raise InputError(f"there is no file {path}{near(source)}")
     try:
         return form.read(source)
     except InputError:

@@ -116,6 +116,8 @@ def check_graph_target(folder: str | Path) -> Path:
     """Refuse a place that may not be replaced: anything but a new folder, an empty one or an older graph folder."""
     target = check_target(folder, folder=True)
     if target.is_dir() and any(target.iterdir()):
+        if not is_graph_folder(target):
+            raise InputError(f"{folder} is no graph folder, and is not replaced: choose an empty or a new folder")
         try:
             known = {HEADER, *_read_header(target)["files"]}
         except InputError as error:

@@ -33,7 +33,10 @@ from sanne.graph.readers.named import (
 
 logger = logging.getLogger(__name__)
 
-NO_ROW = "add a row for it to the node table, or pass --unknown drop or add (unknown= in Python)"
+NO_ROW = (
+    "add a row for it to the node table, or name another with --node-table; fit, build and compare also take "
+    "--unknown drop (or add; unknown= in Python)"
+)
 _COLOURED_AT_MOST = 30  # columns of a node table that a map offers
 
 

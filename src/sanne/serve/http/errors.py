@@ -136,6 +136,8 @@ def _reason(item: dict[str, Any]) -> str:
         return "a JSON body with the header Content-Type: application/json is required"
     if item["type"] in ("model_attributes_type", "dict_type", "model_type") and isinstance(item["input"], bytes):
         return "send the header Content-Type: application/json"
+    if item["type"] in ("model_attributes_type", "dict_type", "model_type"):
+        return "a JSON object, with its fields in braces, is expected here"
     return str(item["msg"]).removeprefix("Value error, ")
 
 
