@@ -44,7 +44,7 @@ def mines(side: int = 100) -> Odd:
     mine = stream.random((side, side)) < 0.2
     board = np.pad(mine, 1).astype(int)
     shifts = [(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1) if (i, j) != (0, 0)]
-    around = sum(np.roll(board, shift, (0, 1)) for shift in shifts)[1:-1, 1:-1].ravel()
+    around = np.sum([np.roll(board, shift, (0, 1)) for shift in shifts], axis=0)[1:-1, 1:-1].ravel()
     columns = np.zeros((side**2, 7), np.float32)
     columns[np.arange(side**2), np.minimum(around, 5)] = 1
     hidden = stream.random(side**2) < 0.5
@@ -55,7 +55,7 @@ def mines(side: int = 100) -> Odd:
         (field[:-1, :-1], field[1:, 1:]), (field[:-1, 1:], field[1:, :-1]),
     ]  # fmt: skip
     ends = [np.concatenate([pair[end].ravel() for pair in pairs]) for end in (0, 1)]
-    return Odd(columns, *ends, mine.ravel().astype(np.int64))
+    return Odd(columns, ends[0], ends[1], mine.ravel().astype(np.int64))
 
 
 def words(nodes: int = 20_000, width: int = 300) -> Odd:
@@ -96,7 +96,7 @@ def workers(nodes: int = 6000, links: int = 60) -> Odd:
     activity = np.exp(stream.normal(0, 1.2, nodes)) * np.where(banned, 1.5, 1)
     ends = stream.choice(nodes, (2, links * nodes), p=activity / activity.sum())
     kept = stream.random(links * nodes) < np.where(banned[ends[0]] == banned[ends[1]], 1, 0.6)
-    return Odd(columns.astype(np.float32), *ends[:, kept], banned.astype(np.int64))
+    return Odd(columns.astype(np.float32), ends[0, kept], ends[1, kept], banned.astype(np.int64))
 
 
 def _counts(rows: Ints, columns: Ints, size: int) -> Any:
