@@ -125,6 +125,8 @@ def _probe_fit(graph: Graph, kind: type[Model], config: Config, seed: int) -> tu
             work = partial(learn, model, part.adjacency(), rows)
             seconds.setdefault("learning", []).append(_seconds(work))
         sizes.append(part.num_nodes)
+        if part.num_nodes == graph.num_nodes and len(sizes) > 1:
+            break
     counts = {"features": graph.num_nodes, "learning": min(graph.num_nodes, FITTED)}
     artifact = Artifact(config, seed, feature_map, model, part.num_nodes)
     return artifact, {stage: _at(counts[stage], sizes, found) for stage, found in seconds.items()}
