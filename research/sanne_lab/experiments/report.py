@@ -50,6 +50,7 @@ def write_report(page: Path, out: Path, recipe: str = DEFAULT_RECIPE) -> list[st
         "suite-present": lambda: suite.accuracies(out, "present", final=False),
         "suite-newcomers": lambda: suite.accuracies(out, "newcomers", final=False),
         "suite-nearest": lambda: suite.nearest(out),
+        "suite-sizes": lambda: suite.sizes(out),
     }
     filled = []
     for name, content in sections.items():

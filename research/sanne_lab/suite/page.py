@@ -35,6 +35,17 @@ def accuracies(out: Path, place: str, *, final: bool) -> str:
     return f"{words}\n\n{_table(found, ('few', 'many', 'public'))}"
 
 
+def sizes(out: Path) -> str:
+    """Accuracy of the first columns of a vector, of graphs where all sizes were run."""
+    names = {name: name.partition("=")[2] for name in systems.GROUPS["sizes"]} | {"sanne": "all"}
+    found = {
+        row: values
+        for row, values in means(out, False, names).items()
+        if row[1] == "present" and row[2] in LABELLED and len(values) == len(names)
+    }
+    return _table(found, ("few", "many", "public"), names)
+
+
 def nearest(out: Path) -> str:
     """Same class among the ten nearest, and siblings found where there are any."""
     found = {row: values for row, values in means(out, False, SYSTEMS).items() if row[1] == "present"}
@@ -51,9 +62,9 @@ def _margins(found: Means, numbers: bool) -> list[float]:
     ]
 
 
-def _table(found: Means, measures: Sequence[str]) -> str:
-    names = [name for name in SYSTEMS if any(np.isfinite(values.get(name, np.nan)) for values in found.values())]
-    lines = [f"| | {' | '.join(SYSTEMS[name] for name in names)} |", f"|---{'|---' * len(names)}|"]
+def _table(found: Means, measures: Sequence[str], titles: dict[str, str] = SYSTEMS) -> str:
+    names = [name for name in titles if any(np.isfinite(values.get(name, np.nan)) for values in found.values())]
+    lines = [f"| | {' | '.join(titles[name] for name in names)} |", f"|---{'|---' * len(names)}|"]
     for graph in dict.fromkeys(row[0] for row in found):
         rows = [values for measure in measures for row, values in found.items() if (row[0], row[2]) == (graph, measure)]
         cells = [" / ".join(filter(None, (_cell(values, name) for values in rows))) for name in names]

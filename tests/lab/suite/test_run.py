@@ -142,3 +142,13 @@ def test_a_page_shows_a_graph_a_row_and_how_far_the_product_is_from_the_best_of_
     assert "the 1 rows with words −1.5 on average, at worst −1.5." in shown
     assert "| Planted | 60.0 | **70.0** | 69.0 | **70.0** | 68.5 |" in shown
     assert page.accuracies(tmp_path, "present", final=False).count("|---") == 6
+
+
+def test_a_page_shows_the_sizes_of_graphs_on_which_all_were_run(tmp_path: Path) -> None:
+    *smaller, largest = systems.names_of("sizes")
+    for value, system in enumerate([*smaller, "sanne"], 60):
+        put(tmp_path, system, 0, float(value))
+    assert "Planted" not in page.sizes(tmp_path)
+    put(tmp_path, largest, 0, 66.0)
+    assert "| | 16 | 32 | 64 | 128 | 256 | all |" in page.sizes(tmp_path)
+    assert "| Planted | 60.0 | 61.0 | 62.0 | 63.0 | **66.0** | 64.0 |" in page.sizes(tmp_path)
