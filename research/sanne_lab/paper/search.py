@@ -81,8 +81,9 @@ def variants(cell: Cell) -> tuple[Unstated, ...]:
         rates = (3.0, 10.0, 1.0) if many_walks or cell.dataset == "pubmed" else (10.0, 3.0, 1.0)
     lengths: Literal["any", "one"] = "one" if cell.setting == "inductive" else "any"
     usual = Unstated(features=features, lengths=lengths)
+    uniform = replace(usual, table_rate=rates[0], negatives="uniform")
     as_authors = replace(usual, position_scale=1.0, dropout=0.1, initialisation="xavier")
-    return (*(replace(usual, table_rate=rate) for rate in rates), as_authors)
+    return (*(replace(usual, table_rate=rate) for rate in rates), uniform, as_authors)
 
 
 def rungs(cell: Cell) -> list[Rung]:
