@@ -92,9 +92,8 @@ def estimate_embedding(artifact: Artifact, graph: Graph, count: int) -> Estimate
     at_once = artifact.model.reads_whole and reads_whole(count, graph)
     vectors = (graph.num_nodes if at_once else min(count, ROW_GROUP)) * artifact.model.vector_dim
     held = _bytes_of_embedding(graph, artifact.feature_map.width, len(artifact.config.objective.restarts), vectors)
-    return Estimate(
-        stages, before + held + 4 * len(graph.indices)
-    )  # if the graph is memory-mapped: what walks read of it
+    read = 4 * len(graph.indices)  # if the graph is memory-mapped: what walks read of it
+    return Estimate(stages, before + held + read)
 
 
 def _part(graph: Graph, most: int) -> Graph:
