@@ -29,6 +29,11 @@ class FeatureConfig(Checked):
     fine_dim: int = within(512, 0, 4096)  # columns that all words are also hashed to; 0: none
     link_dim: int = within(128, 0, 4096)  # dimensions of the vector of a node's links; 0: links are not used
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.text_encoder:
+            library_and_place(self.text_encoder)
+
 
 @dataclass(frozen=True)
 class WalkConfig(Checked):
@@ -156,6 +161,15 @@ class Config:
                 raise InputError(f"unknown group of settings {section!r}")
             flat.update(values)
         return cls().replace(**flat)
+
+
+def library_and_place(text_encoder: str) -> tuple[str, str]:
+    """The two halves of LIBRARY:NAME_OR_FOLDER."""
+    libraries = ("sentence-transformers", "model2vec")
+    library, _, place = text_encoder.partition(":")
+    known = " or ".join(f"{one}:NAME_OR_FOLDER" for one in libraries)
+    require(library in libraries and bool(place), f"the text encoder {text_encoder!r} must be {known}")
+    return library, place
 
 
 _SECTIONS: dict[str, type[Any]] = typing.get_type_hints(Config)

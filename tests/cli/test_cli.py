@@ -140,6 +140,16 @@ def test_a_model_of_tables_embeds_on_a_graph_folder(tables: Path, run: Run) -> N
     assert (tables / "tables.parquet").read_bytes() == (tables / "folder.parquet").read_bytes()
 
 
+def test_a_graph_folder_is_replaced_with_force_only(tables: Path, run: Run) -> None:
+    assert run("build", "edges.csv", "--out", "g")[0] == 0
+    before = contents(tables / "g")
+    code, out, err = run("build", "bigger_edges.csv", "--out", "g")
+    assert (code, out, contents(tables / "g") == before) == (2, "", True)
+    assert "--force replaces it" in err
+    assert run("build", "bigger_edges.csv", "--out", "g", "--force")[0] == 0
+    assert contents(tables / "g") != before
+
+
 def test_a_wrong_build_is_one_line(tables: Path, run: Run) -> None:
     for arguments, message in (
         (["edges.csv", "--memory", "lots"], "write it as 4GB"),
@@ -236,7 +246,7 @@ def old_outputs(tables: Path, run: Run) -> Path:
 def test_an_interrupt_at_any_point_ends_a_command_and_leaves_old_outputs(old_outputs: Path, run: Run) -> None:
     given = ("--node-table", "nodes.csv", "--text", "abstract")
     commands = {
-        ("build", "edges.csv", *given, "--out", "g"): BUILD_POINTS,
+        ("build", "edges.csv", *given, "--out", "g", "--force"): BUILD_POINTS,
         ("fit", "edges.csv", *given, "--out", "m", "--force", *SETS): FIT_POINTS,
         ("fit", "edges.csv", *given, "--out", "m", "--force", *TRAINED_SETS): TRAINING_POINTS,
         ("embed", "m", "--out", "v.parquet"): EMBED_POINTS,

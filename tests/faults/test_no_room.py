@@ -71,7 +71,7 @@ def run(made: Path, command: str, out: Path, *options: str, largest_file: int | 
         "fit": fit_arguments(str(out), objective="hidden"),
         "train": [*fit_arguments(str(out), **TRAINING), *options],
         "embed": ["embed", "model", "--out", out],
-        "build": ["build", "edges.csv", "--node-table", "nodes.csv", "--out", out],
+        "build": ["build", "edges.csv", "--node-table", "nodes.csv", "--out", out, "--force"],
     }[command]
     started = Command(arguments, made, made / "notes", largest_file)
     return started.wait(), started.errors()

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from planted import TINY
+from sanne.config import Config
 from sanne.errors import InputError
 from sanne.estimator import SANNE
 from sanne.features.encoders import ELSEWHERE, TextEncoder
@@ -156,8 +157,9 @@ def test_a_copy_does_not_carry_the_weights(spec: str) -> None:
 
 @pytest.mark.parametrize("wrong", ["word2vec:model", "sentence-transformers", "model2vec:"])
 def test_an_encoder_is_named_by_library_and_place(wrong: str) -> None:
-    with pytest.raises(InputError, match="must be sentence-transformers:NAME_OR_FOLDER or model2vec:NAME_OR_FOLDER"):
-        TextEncoder(wrong)
+    for named in (TextEncoder, lambda spec: Config().replace(text_encoder=spec)):  # before a graph is read
+        with pytest.raises(InputError, match="must be sentence-transformers:NAME_OR_FOLDER or model2vec:NAME_OR_FOLD"):
+            named(wrong)
 
 
 def test_a_folder_with_something_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

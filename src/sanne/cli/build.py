@@ -20,11 +20,15 @@ def build(
     out: Annotated[Path, typer.Option(help="The graph folder to write.")],
     columns: options.Columns,
     memory: Annotated[str, typer.Option(help="Memory limit, such as 4GB or 1.5GiB.")] = "4GiB",
+    force: Annotated[bool, typer.Option("--force", help="Replace the graph in the folder, if there is one.")] = False,
     as_json: options.Json = False,
 ) -> None:
     """Turn edge files of any size into a graph folder that every command reads without loading it into memory."""
     from sanne.graph.folder.build import build_graph
+    from sanne.graph.folder.store import HEADER
 
+    if (out / HEADER).exists() and not force:
+        options.confirm_replacing(out, "graph")
     started = time.perf_counter()
     graph = build_graph(edges, out, memory=memory, **columns)
     result = {

@@ -1,17 +1,15 @@
 """`sanne fit`: fit a model to a graph and write a model folder."""
 
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from tqdm import tqdm
 
 from sanne.cli import options
 from sanne.config import DEFAULT_RECIPE
-from sanne.errors import InputError, WriteError
+from sanne.errors import WriteError
 from sanne.interrupts import raise_if_interrupted
 
 if TYPE_CHECKING:
@@ -61,7 +59,7 @@ def fit(
     if out is not None:
         check_model_target(out)
         if (out / "config.json").exists() and not (force or resume or estimate):
-            _confirm_replacing(out)
+            options.confirm_replacing(out, "model")
     elif not estimate:
         options.require_out(out, "MODEL")
     model = SANNE(recipe, settings=changes or None, random_state=seed)
@@ -94,15 +92,6 @@ def fit(
         "seed": seed,
     }
     options.show(result, as_json, f"wrote {out}")
-
-
-def _confirm_replacing(out: Path) -> None:
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        raise InputError(f"{out} already has a model: --force replaces it, or give another --out")
-    with tqdm.external_write_mode(file=sys.stderr):  # the clock waits
-        replaces = typer.confirm(f"{out} already has a model. Replace it?", err=True)
-    if not replaces:
-        raise typer.Exit(2)
 
 
 def _load(origin: "ModelSource") -> "Graph":

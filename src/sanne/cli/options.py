@@ -105,6 +105,16 @@ def require_out(out: Path | None, example: str) -> Path:
     return out
 
 
+def confirm_replacing(out: Path, content: str) -> None:
+    """Ask before a folder's content is replaced; without a terminal, refuse."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise InputError(f"{out} already has a {content}: --force replaces it, or give another --out")
+    with tqdm.external_write_mode(file=sys.stderr):  # the clock waits
+        replaces = typer.confirm(f"{out} already has a {content}. Replace it?", err=True)
+    if not replaces:
+        raise typer.Exit(2)
+
+
 def limited(memory: str | None, out: Path) -> AbstractContextManager[None]:
     """The limit set by --memory, with temporary files next to the output."""
     from sanne.files.scratch import memory_limit

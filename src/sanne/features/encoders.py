@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from sanne.config import library_and_place
 from sanne.errors import InputError, first_line, import_extra
 from sanne.graph.graph import FloatArray
 from sanne.progress import steps
 from sanne.vectors.normalise import unit
 
 ELSEWHERE = "SANNE_TEXT_ENCODER"  # where an encoder is now, if its folder was moved since a fit
-_LIBRARIES = ("sentence-transformers", "model2vec")
 _AT_ONCE = 1024  # texts that are encoded and cached together
 _FEW = 32  # texts; fewer are not worth a write to disk
 _OTHER_FORMATS = ["onnx/*", "openvino/*", "*.h5", "*.msgpack", "*.ot", "*.tflite"]
@@ -34,10 +34,7 @@ class TextEncoder:
     """
 
     def __init__(self, spec: str, revision: str | None = None) -> None:
-        self.library, _, self.place = spec.partition(":")
-        if self.library not in _LIBRARIES or not self.place:
-            known = " or ".join(f"{library}:NAME_OR_FOLDER" for library in _LIBRARIES)
-            raise InputError(f"the text encoder {spec!r} must be {known}")
+        self.library, self.place = library_and_place(spec)
         if (folder := Path(self.place).expanduser()).is_dir():
             self.place = str(folder.resolve())
         self._revision = revision
