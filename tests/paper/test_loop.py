@@ -226,6 +226,18 @@ def test_small_batches_are_worth_one_thread_and_large_ones_all() -> None:
     assert torch.get_num_threads() == before
 
 
+@pytest.mark.parametrize("shape", [(64, 128, 128), (512, 128, 1024), (512, 1024, 128)])
+def test_products_are_in_single_precision_on_every_processor(shape: tuple[int, int, int]) -> None:
+    """Processors with instructions for bfloat16 would round factors to it: a thousand times the error."""
+    rows, inner, columns = shape
+    stream = torch.Generator().manual_seed(0)
+    left, right = torch.randn(rows, inner, generator=stream), torch.randn(inner, columns, generator=stream)
+    with torch_threads(1):
+        found = left @ right
+    exact = left.double() @ right.double()
+    assert (found - exact).abs().max() < 1e-4 * exact.abs().max()
+
+
 def test_epochs_are_logged_and_no_bar_is_drawn_off_a_terminal(
     caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:

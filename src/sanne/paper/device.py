@@ -35,19 +35,38 @@ def choose_device(name: str) -> torch.device:
 def torch_threads(count: int, positions: int = 0) -> Iterator[None]:
     """Let torch use `count` threads inside the block, but no more than there are cores.
 
-    0: as many as pay off for `positions` walk positions at a time. Inside the block oneDNN may round factors to
-    bfloat16. On an AMD EPYC it does not, and is more than twice as fast as MKL, torch's choice otherwise.
+    0: as many as pay off for `positions` walk positions at a time. Inside the block oneDNN computes products where it
+    does not round factors: on an AMD EPYC it is more than twice as fast as MKL, torch's choice otherwise.
     """
-    before, products = torch.get_num_threads(), torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
-    precision = products.fp32_precision
-    products.fp32_precision = "bf16"
+    before = torch.get_num_threads()
     keep_freed_memory()
     torch.set_num_threads(min(count, available_cores()) or max(1, min(before, positions // _POSITIONS_PER_THREAD)))
     try:
-        yield
+        with _onednn() if _onednn_is_exact() else contextlib.nullcontext():
+            yield
     finally:
         torch.set_num_threads(before)
+
+
+@contextlib.contextmanager
+def _onednn() -> Iterator[None]:
+    """Let oneDNN compute products, which torch only does if it may round factors to bfloat16."""
+    products = torch.backends.mkldnn.matmul  # type: ignore[attr-defined]
+    precision = products.fp32_precision
+    products.fp32_precision = "bf16"
+    try:
+        yield
+    finally:
         products.fp32_precision = precision
+
+
+@functools.cache
+def _onednn_is_exact() -> bool:
+    """Whether oneDNN rounds no factors here, though it may: it does on processors with instructions for bfloat16."""
+    numbers = torch.linspace(-1, 1, 256 * 256).view(256, 256)
+    with _onednn():
+        found = numbers @ numbers
+    return bool(torch.allclose(found.double(), numbers.double() @ numbers.double(), atol=0.01))
 
 
 @functools.cache
