@@ -244,7 +244,8 @@ def test_the_walks_of_a_node_go_where_embed_follows_them() -> None:
     graph = Graph.from_edges(*ends[:, ends[0] != ends[1]], node_ids=np.arange(12_000))
     live, diffusion = LiveGraph(graph, WalkConfig(), SEED), Diffusion(graph.adjacency())
     for node in (0, 7, 1200):
-        found, expected = (walks.around(node, (1.0, 0.2, 0.02), 32) for walks in (live, diffusion))
+        nodes = np.array([node])
+        (found,), (expected,) = (walks.around(nodes, (1.0, 0.2, 0.02), 32) for walks in (live, diffusion))
         assert expected.elsewhere.max() > 0.01
         order, same = np.argsort(found.nodes), np.argsort(expected.nodes)
         np.testing.assert_array_equal(found.nodes[order], expected.nodes[same])

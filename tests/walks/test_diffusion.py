@@ -1,5 +1,6 @@
 """Walks with restarts: against dense powers of the matrix, for all nodes and for one."""
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 from planted import planted_graph
 from sanne.graph import sparse
 from sanne.graph.graph import Adjacency, Graph
-from sanne.walks.diffusion import BLOCK, STAY, Diffusion, add_rows, and_next_step, step_weights
+from sanne.walks import diffusion as module
+from sanne.walks.diffusion import BLOCK, STAY, Diffusion, Surroundings, add_rows, and_next_step, step_weights
 
 RESTARTS = (1.0, 0.5, 0.1)
 STEPS = 7
@@ -30,6 +32,13 @@ every_graph = pytest.mark.parametrize("name", sorted(ADJACENCIES))
 
 def rows_of(adjacency: Adjacency, width: int = 3) -> npt.NDArray[np.float32]:
     return np.random.default_rng(0).normal(size=(len(adjacency.indptr) - 1, width)).astype(np.float32)
+
+
+def around(
+    diffusion: Diffusion, node: int, restarts: Sequence[float], steps: int, tolerance: float | None = None
+) -> Surroundings:
+    """Where the walks of one node go."""
+    return diffusion.around(np.array([node]), restarts, steps, tolerance)[0]
 
 
 def transitions(adjacency: Adjacency) -> npt.NDArray[np.float64]:
@@ -77,7 +86,7 @@ def test_following_the_walks_of_one_node_equals_spreading(name: str) -> None:
     rows = rows_of(ADJACENCIES[name])
     spread = diffusion.spread(rows, and_next_step(step_weights(RESTARTS, STEPS)))
     for node in range(diffusion.num_nodes):
-        found = diffusion.around(node, RESTARTS, STEPS, tolerance=0.0)
+        found = around(diffusion, node, RESTARTS, STEPS, tolerance=0.0)
         assert len(set(found.nodes.tolist())) == len(found.nodes)
         assert not found.elsewhere.any()
         assert found.degree == pytest.approx(diffusion.degrees[node])
@@ -92,7 +101,7 @@ def test_following_the_walks_of_one_node_equals_spreading(name: str) -> None:
 def test_there_may_be_more_restarts_than_are_added_together() -> None:
     diffusion, rows = Diffusion(PLANTED.adjacency()), rows_of(PLANTED.adjacency())
     restarts = np.linspace(1, 0.1, BLOCK + 2).tolist()
-    found = diffusion.around(4, restarts, STEPS, tolerance=0.0)
+    found = around(diffusion, 4, restarts, STEPS, tolerance=0.0)
     expected = diffusion.spread(rows, and_next_step(step_weights(restarts, STEPS)))[:, 4]
     np.testing.assert_allclose(found.shares.T @ rows[found.nodes], expected, atol=1e-5)
 
@@ -101,7 +110,7 @@ def test_there_may_be_more_restarts_than_are_added_together() -> None:
 def test_a_node_without_edges_sees_only_itself(name: str) -> None:
     diffusion, rows = Diffusion(ADJACENCIES[name]), rows_of(ADJACENCIES[name])
     np.testing.assert_allclose(diffusion.spread(rows, step_weights(RESTARTS, STEPS))[:, 5], [rows[5]] * 3, atol=1e-6)
-    assert diffusion.around(5, RESTARTS, STEPS).nodes.tolist() == [5]
+    assert around(diffusion, 5, RESTARTS, STEPS).nodes.tolist() == [5]
 
 
 def test_the_input_stays_as_it_was() -> None:
@@ -116,7 +125,7 @@ def test_walks_that_are_not_followed_are_counted_for_each_restart() -> None:
     """Shares of walks, by where they are, and what was not followed make up all of them."""
     diffusion = Diffusion(PLANTED.adjacency())
     for tolerance in (0.0, 1e-3, 0.05, 0.999):
-        found = diffusion.around(4, RESTARTS, STEPS, tolerance)
+        found = around(diffusion, 4, RESTARTS, STEPS, tolerance)
         walks = found.shares * (diffusion.degrees[found.nodes] / found.degree)[:, None] ** 0.5
         np.testing.assert_allclose(walks.sum(axis=0) + found.elsewhere, 1, atol=1e-5)
         assert found.elsewhere[0] == pytest.approx(0, abs=1e-6)  # with a restart of one nothing is ever lost
@@ -131,13 +140,29 @@ def test_walks_that_are_not_followed_are_counted_for_each_restart() -> None:
 def test_work_arrays_are_left_clean_and_shared_by_no_two_threads() -> None:
     adjacency = planted_graph(size=150, inside=0.04, outside=0.002).adjacency()
     diffusion, nodes = Diffusion(adjacency), np.tile(np.arange(200), 5).tolist()
-    fresh = [Diffusion(adjacency).around(node, RESTARTS, STEPS, 1e-3) for node in nodes[:200]]
+    fresh = [around(Diffusion(adjacency), node, RESTARTS, STEPS, 1e-3) for node in nodes[:200]]
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda node: diffusion.around(node, RESTARTS, STEPS, 1e-3), nodes))
+        found = list(pool.map(lambda node: around(diffusion, node, RESTARTS, STEPS, 1e-3), nodes))
     for node, again in zip(nodes, found, strict=True):
         np.testing.assert_array_equal(again.nodes, fresh[node].nodes)
         np.testing.assert_array_equal(again.shares, fresh[node].shares)
         np.testing.assert_array_equal(again.elsewhere, fresh[node].elsewhere)
+
+
+def test_walks_of_many_nodes_together_go_where_those_of_one_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when there is not room for all that they visit at first."""
+    adjacency = planted_graph(size=150, inside=0.04, outside=0.002).adjacency()
+    nodes = np.array([3, 299, 3, 77, 140])
+    for room in (1, 7, 1000):
+        monkeypatch.setattr(module, "_ROOM", room)
+        together = Diffusion(adjacency).around(nodes, RESTARTS, STEPS, 1e-3)
+        for node, found in zip(nodes.tolist(), together, strict=True):
+            alone = around(Diffusion(adjacency), node, RESTARTS, STEPS, 1e-3)
+            assert found.degree == alone.degree
+            for name in ("nodes", "shares", "elsewhere", "ones"):
+                np.testing.assert_array_equal(getattr(found, name), getattr(alone, name))
+            np.testing.assert_allclose(found.ones, found.shares.sum(axis=0), atol=1e-5)
+    assert Diffusion(adjacency).around(nodes[:0], RESTARTS, STEPS) == []
 
 
 def test_lost_walks_see_what_very_long_walks_see() -> None:
@@ -146,7 +171,7 @@ def test_lost_walks_see_what_very_long_walks_see() -> None:
     background = diffusion.background(rows)
     endless = diffusion.spread(rows, step_weights((1e-6,), 200))[0]
     np.testing.assert_allclose(endless, np.sqrt(diffusion.degrees)[:, None] * background, atol=1e-4)
-    lost = diffusion.around(4, RESTARTS, STEPS, tolerance=0.999)
+    lost = around(diffusion, 4, RESTARTS, STEPS, tolerance=0.999)
     share = lost.elsewhere[:, None]
     expected = (1 - share) * rows[4] + share * diffusion.degrees[4] ** 0.5 * background
     np.testing.assert_allclose(lost.mean(rows[[4]], background), expected, atol=1e-5)
@@ -158,15 +183,15 @@ def test_walks_are_not_followed_through_hubs_where_each_link_takes_next_to_nothi
     for weights in (None, np.full(count, 1e20)):  # by the number of links, whatever their weights
         star = Graph.from_edges(hub, np.arange(1, count + 1), weights, node_ids=np.arange(count + 1))
         diffusion = Diffusion(star.adjacency())
-        assert len(diffusion.around(7, RESTARTS, STEPS).nodes) == 2  # a leaf sees the hub, and not the other leaves
-        assert len(diffusion.around(7, RESTARTS, STEPS, tolerance=0.0).nodes) == count + 1
+        assert len(around(diffusion, 7, RESTARTS, STEPS).nodes) == 2  # a leaf sees the hub, and not the other leaves
+        assert len(around(diffusion, 7, RESTARTS, STEPS, tolerance=0.0).nodes) == count + 1
 
 
 def test_heavy_links_are_followed_and_faint_ones_are_not() -> None:
     """Staying has the weight of one."""
     heavy, faint = (replace(PLANTED, weights=np.full(len(PLANTED.indices), w, np.float32)) for w in (1e20, 1e-20))
-    assert len(Diffusion(heavy.adjacency()).around(4, RESTARTS, STEPS).nodes) > 30
-    assert Diffusion(faint.adjacency()).around(4, RESTARTS, STEPS).nodes.tolist() == [4]
+    assert len(around(Diffusion(heavy.adjacency()), 4, RESTARTS, STEPS).nodes) > 30
+    assert around(Diffusion(faint.adjacency()), 4, RESTARTS, STEPS).nodes.tolist() == [4]
 
 
 def test_a_smaller_tolerance_is_nearer_to_the_truth_and_visits_more() -> None:
@@ -175,7 +200,7 @@ def test_a_smaller_tolerance_is_nearer_to_the_truth_and_visits_more() -> None:
     exact, background = diffusion.spread(rows, step_weights((0.1,), 20))[0], diffusion.background(rows)
     errors, visited = [], []
     for tolerance in (1e-2, 1e-3, 1e-5):
-        found = [diffusion.around(node, (0.1,), 20, tolerance) for node in range(30)]
+        found = [around(diffusion, node, (0.1,), 20, tolerance) for node in range(30)]
         seen = np.array([part.mean(rows[part.nodes], background)[0] for part in found])
         errors.append(np.abs(seen - exact[:30]).mean())
         visited.append(np.mean([len(part.nodes) for part in found]))

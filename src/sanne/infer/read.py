@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from sanne.graph.graph import FloatArray, Graph, IntArray
 from sanne.model.artifact import Artifact
-from sanne.model.model import Asked, Reading
+from sanne.model.model import Asked, Reading, Seen
 from sanne.seeds import derived_seed
 from sanne.walks.diffusion import Diffusion, Surroundings, add_rows
 from sanne.walks.sample import WalkSampler, read_only
@@ -96,12 +96,19 @@ class AskedNodes(Asked):
         visited, where = np.unique(walks, return_inverse=True)
         return self._reader.rows(visited.astype(np.int64))[where.reshape(walks.shape)]
 
-    def around(self, place: int, restarts: tuple[float, ...], steps: int) -> Surroundings:
-        return self._reader.diffusion.around(int(self._nodes[place]), restarts, steps)
+    def around(self, restarts: tuple[float, ...], steps: int) -> list[Surroundings]:
+        return self._reader.diffusion.around(self._nodes, restarts, steps)
 
     def rows(self, nodes: IntArray) -> FloatArray:
         return self._reader.rows(nodes)
 
-    def add_seen(self, around: Surroundings, seen: FloatArray) -> None:
-        table, places = self._reader.table(around.nodes)
-        add_rows(read_only(table), places, around.shares, seen)
+    def see(self, restarts: tuple[float, ...], steps: int, columns: int) -> Seen:
+        found = self.around(restarts, steps)
+        seen = np.zeros((self.count, len(restarts) + 1, columns), np.float32)
+        table, places = self._reader.table(np.concatenate([around.nodes for around in found]))
+        table, first = read_only(table), 0
+        for around, total in zip(found, seen, strict=True):
+            last = first + len(around.nodes)
+            add_rows(table, places[first:last], around.shares, total)
+            first = last
+        return found, seen, self.rows(self._nodes)

@@ -165,10 +165,10 @@ class HiddenModel(Model):
         background, far = self.background, self.layout.far
         seen = np.zeros((len(restarts) + 1, asked.count, len(background)), np.float32)
         found, near, seen[self.layout.itself, :, :-1] = asked.see(restarts, steps, far)
-        elsewhere = np.stack([around.elsewhere * np.float32(around.degree**0.5) for around in found], axis=1)
+        degrees = np.array([around.degree for around in found])
+        elsewhere = np.stack([around.elsewhere for around in found], axis=1) * np.sqrt(degrees).astype(np.float32)
         seen[:, :, :far] = near.transpose(1, 0, 2) + elsewhere[:, :, None] * background[:far]
-        seen[:, :, -1] = np.stack([around.shares.sum(axis=0) for around in found], axis=1) + elsewhere * background[-1]
-        degrees = np.array([surroundings.degree for surroundings in found])
+        seen[:, :, -1] = np.stack([around.ones for around in found], axis=1) + elsewhere * background[-1]
         matrix = self.matrix
         vectors = np.tile(self.offset, (asked.count, 1))
         for place, rows, _ in self._tokens(seen, degrees):
@@ -248,7 +248,7 @@ class HiddenModel(Model):
 
     def pull(self, asked: Asked) -> Pull:
         background, layout, matrix = self.background, self.layout, self.matrix
-        around = asked.around(0, self.config.restarts, self.config.restart_steps)
+        around = asked.around(self.config.restarts, self.config.restart_steps)[0]
         rows = asked.rows(around.nodes)
         seen = around.mean(np.column_stack([rows, np.ones(len(rows), np.float32)]), background)[:, None]
         tokens = list(self._tokens(seen, np.array([around.degree])))

@@ -31,29 +31,19 @@ class Asked(Protocol):
     def along(self, walks: IntArray) -> FloatArray:
         """Features along these walks, (walks, walk_length, width)."""
 
-    def around(self, place: int, restarts: tuple[float, ...], steps: int) -> Surroundings:
-        """Where endless many walks of one of the nodes asked for go."""
+    def around(self, restarts: tuple[float, ...], steps: int) -> list[Surroundings]:
+        """Where endless many walks of each node go."""
         raise NotImplementedError
 
     def rows(self, nodes: IntArray) -> FloatArray:
         """Features of nodes that these walks visit."""
         raise NotImplementedError
 
-    def add_seen(self, around: Surroundings, seen: FloatArray) -> None:
-        """Add the first columns of these features, as the walks see them, to `seen` (restarts, columns)."""
-
     def see(self, restarts: tuple[float, ...], steps: int, columns: int) -> Seen:
-        """Where the walks of all nodes asked for go, what they see there of the first columns, (count, restarts and the
-        first step, columns), and all features of the nodes themselves.
+        """Where these walks go, what they see there of the first columns of features, (count, restarts and the first
+        step, columns), and all features of the nodes themselves.
         """
-        seen = np.zeros((self.count, len(restarts) + 1, columns), np.float32)
-        found, own = [], []
-        for place in range(self.count):
-            around = self.around(place, restarts, steps)
-            self.add_seen(around, seen[place])
-            found.append(around)
-            own.append(self.rows(around.nodes[:1]))
-        return found, seen, np.concatenate(own)
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)

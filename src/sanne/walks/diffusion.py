@@ -6,6 +6,7 @@ are spread over the graph, step by step (`Diffusion.spread`); for a few nodes th
 (`Diffusion.around`).
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ _LARGE = 2000  # nodes
 BLOCK = 8  # columns of shares that are added together
 EDGE = 0.3  # nor through a node from where each link would take less than this share of that
 STAY = 0.2  # the share of walks not followed from a node that is seen there later too; more than that come by again
+_ROOM = 1024  # nodes around each that there is room for at first
 
 
 def tolerance_for(num_nodes: int) -> float:
@@ -60,12 +62,14 @@ class Surroundings:
 
     It has a column for each restart, and a last one for the first step.
 
-    `elsewhere` (columns,) is the share of walks that were not followed to the end; they may be anywhere.
+    `elsewhere` (columns,) is the share of walks that were not followed to the end; they may be anywhere. `ones`
+    (columns,) is what becomes of a column of ones, `elsewhere` apart.
     """
 
     nodes: IntArray
     shares: FloatArray
     elsewhere: FloatArray
+    ones: FloatArray
     degree: float
 
     def mean(self, rows: FloatArray, background: FloatArray) -> FloatArray:
@@ -171,10 +175,12 @@ class Diffusion:
         seen: FloatArray = (np.sum(sums, axis=0) / self.degrees.sum()).astype(np.float32)
         return seen
 
-    def around(self, node: int, restarts: Sequence[float], steps: int, tolerance: float | None = None) -> Surroundings:
-        """Where the walks of one node go."""
+    def around(
+        self, nodes: IntArray, restarts: Sequence[float], steps: int, tolerance: float | None = None
+    ) -> list[Surroundings]:
+        """Where the walks of each of some nodes go."""
         tolerance = tolerance_for(self.num_nodes) if tolerance is None else tolerance
-        return follow_walks(*self._arcs, node, restarts, steps, tolerance, self._spare)
+        return follow_walks(*self._arcs, nodes, restarts, steps, tolerance, self._spare)
 
     @cached_property
     def _arcs(self) -> tuple[Arcs, Overlay]:
@@ -197,9 +203,9 @@ def _room(work: Work, name: str, shape: tuple[int, ...]) -> npt.NDArray[np.float
 
 
 def follow_walks(
-    arcs: Any, overlay: Any, start: int, restarts: Sequence[float], steps: int, tolerance: float, spare: Spare
-) -> Surroundings:
-    """Where the walks of one node go; `spare` keeps work arrays that nobody is using for the next call."""
+    arcs: Any, overlay: Any, starts: IntArray, restarts: Sequence[float], steps: int, tolerance: float, spare: Spare
+) -> list[Surroundings]:
+    """Where the walks of each start go; `spare` keeps work arrays that nobody is using for the next call."""
     size, kept = max(len(arcs.indptr) - 1, len(overlay.slots)), spare.setdefault((tuple(restarts), steps), [])
     try:
         walked = kept.pop()
@@ -207,14 +213,13 @@ def follow_walks(
         walked = Walked(size, restarts, steps)
     if walked.size < size:
         walked = Walked(size + size // 8, restarts, steps)
-    count = _follow(arcs, overlay, start, np.float64(tolerance), walked.arrays)
-    found = walked.surroundings(count, tolerance)
+    found = walked.follow(arcs, overlay, np.ascontiguousarray(starts, np.int64), np.float64(tolerance))
     kept.append(walked)
     return found
 
 
 class Walked:
-    """Arrays that a kernel fills when it follows the walks of one node; `surroundings` leaves them as they were.
+    """Arrays that kernels fill when they follow walks, and leave as they were.
 
     Visited nodes have places in the order in which walks come to them: `nodes` and `degrees` by place, and `slots` the
     place of each node of the graph, plus one. Pages that are not touched cost nothing.
@@ -225,26 +230,36 @@ class Walked:
         weights = and_next_step(step_weights(restarts, steps)).astype(np.float64)
         self._columns = weights.shape[1]
         weights = np.pad(weights, ((0, 0), (0, -self._columns % BLOCK)))
-        self._later = np.append(np.cumsum(weights[:0:-1], axis=0)[::-1], 0 * weights[:1], axis=0)  # all steps after it
-        self._lost = np.zeros(steps + 1)  # by the step that it was not followed from
-        self._degrees = np.zeros(size)
-        self._nodes, slots, shares = (
-            np.zeros(size, np.int64),
-            np.zeros(size, np.int32),
-            np.zeros((size, len(weights.T))),
-        )
-        self._visits = slots, self._nodes, self._degrees, shares
+        later = np.append(np.cumsum(weights[:0:-1], axis=0)[::-1], 0 * weights[:1], axis=0)  # all steps after it
+        lost = np.zeros(steps + 1)  # walks, by the step that they were not followed from
+        degrees, nodes, slots = np.zeros(size), np.zeros(size, np.int64), np.zeros(size, np.int32)
         mass, queues = np.zeros((size, 2)), np.zeros((2, size + 1), np.int32)
-        counted = (weights, weights + STAY * self._later)  # of walks that are followed from a node, and that are not
-        self.arrays = (*counted, mass, queues, self._lost, *self._visits)
+        counted = (weights, weights + STAY * later)  # of walks that are followed from a node, and that are not
+        self._work = (*counted, later, mass, queues, lost, slots, nodes, degrees, np.zeros((size, len(weights.T))))
+        self._room = _ROOM
 
-    def surroundings(self, count: int, tolerance: float) -> Surroundings:
-        """What the kernel found: `count` nodes, of which the first is where the walks start."""
-        scaled, elsewhere = np.empty((count, self._columns), np.float32), self._lost @ self._later
-        kept = _settle(self._visits, count, tolerance, scaled, elsewhere)
-        self._lost[:] = 0
-        found = self._nodes[:kept].copy(), scaled[:kept]
-        return Surroundings(*found, elsewhere[: self._columns].astype(np.float32), float(self._degrees[0]))
+    def follow(self, arcs: Any, overlay: Any, starts: IntArray, tolerance: np.float64) -> list[Surroundings]:
+        """Where the walks of each start go."""
+        count, done = len(starts), 0
+        ends, degrees = np.zeros(count + 1, np.int64), np.empty(count)
+        others = np.empty((2, count, self._columns))  # elsewhere, and ones
+        nodes, shares = np.empty(0, np.int64), np.empty((0, self._columns), np.float32)
+        while True:
+            nodes, shares = _longer(nodes, count * self._room), _longer(shares, count * self._room)
+            found = nodes, shares, ends, *others, degrees
+            done = _follow_all(arcs, overlay, starts, tolerance, self._work, found, done)
+            if done == count:
+                break
+            self._room *= 2
+        places = (slice(*pair) for pair in itertools.pairwise(ends.tolist()))
+        each = zip(places, *others.astype(np.float32), degrees.tolist(), strict=True)
+        return [Surroundings(nodes[place], shares[place], *rest) for place, *rest in each]
+
+
+def _longer(rows: npt.NDArray[Any], count: int) -> npt.NDArray[Any]:
+    longer = np.empty((count, *rows.shape[1:]), rows.dtype)
+    longer[: len(rows)] = rows
+    return longer
 
 
 @kernel
@@ -304,14 +319,30 @@ def _spread(
 
 
 @kernel
+def _follow_all(arcs: Any, overlay: Any, starts: Any, tolerance: float, work: Any, found: Any, first: int) -> int:
+    """Follow the walks of the starts from `first` on, as far as there is room; returns how many are done."""
+    nodes, shares, ends, elsewhere, ones, degrees = found
+    for i in range(first, len(starts)):
+        count = _follow(arcs, overlay, starts[i], tolerance, work)
+        degrees[i] = work[8][0]
+        room = slice(ends[i], len(nodes))
+        kept = _settle(work, count, tolerance, nodes[room], shares[room], elsewhere[i], ones[i])
+        if kept > len(nodes) - ends[i]:
+            return i
+        ends[i + 1] = ends[i] + kept
+    return len(starts)
+
+
+@kernel
 def _follow(arcs: Any, overlay: Any, start: int, tolerance: float, work: Any) -> int:
     """Follow the walks of one node; returns how many nodes they visit. Shares and degrees go by places.
 
-    Unsigned numbers are not checked for being negative, and blocks of columns are added by single instructions.
+    A node that hardly any walk comes to has no place. Unsigned numbers are not checked for being negative, and blocks
+    of columns are added by single instructions.
     """
     indptr, indices, weights, totals, _ = arcs  # once: reading a tuple's arrays costs more than a step
     rows, lows, highs, _, own_indices, own_weights, sums = overlay
-    counted, ended, mass, queues, lost, slots, nodes, degrees, shares = work
+    counted, ended, _, mass, queues, lost, slots, nodes, degrees, shares = work
     queues[0, 0], mass[start, 0] = start, 1.0
     count, length = 0, 1
     for step in range(len(counted)):
@@ -322,6 +353,9 @@ def _follow(arcs: Any, overlay: Any, start: int, tolerance: float, work: Any) ->
             here = now[node]
             now[node] = 0.0
             if slots[node] == 0:
+                if here < tolerance and step > 0:
+                    lost[step - 1] += here
+                    continue
                 nodes[count] = node
                 count += 1
                 slots[node] = count
@@ -382,24 +416,39 @@ def add_rows(table: Any, places: Any, shares: Any, seen: Any) -> None:
 
 
 @kernel
-def _settle(visits: Any, count: int, tolerance: float, scaled: Any, elsewhere: Any) -> int:
-    """Move visited nodes with shares that count to the front, add others to `elsewhere`, and forget all visits."""
-    slots, nodes, degrees, shares = visits
+def _settle(
+    work: Any, count: int, tolerance: float, kept_nodes: Any, kept_shares: Any, elsewhere: Any, ones: Any
+) -> int:
+    """Take out visited nodes with shares that count, as far as there is room; returns how many there are.
+
+    Shares of others are added to `elsewhere`. All visits are forgotten.
+    """
+    _, _, later, _, _, lost, slots, nodes, degrees, shares = work
     kept = 0
+    elsewhere[:] = 0.0
+    ones[:] = 0.0
+    for step in range(len(lost)):
+        for r in range(elsewhere.size):
+            elsewhere[r] += lost[step] * later[step, r]
+        lost[step] = 0.0
     for place in range(count):
         slots[nodes[place]] = 0
         row, counts = shares[place], 0
         for first in range(0, row.size, BLOCK):
             for r in range(first, first + BLOCK):
                 counts |= row[r] >= tolerance
-        if counts:
-            nodes[kept] = nodes[place]
-            factor = math.sqrt(degrees[0] / degrees[place])
-            for r in range(scaled.shape[1]):
-                scaled[kept, r] = row[r] * factor
+        if not counts:
+            for r in range(elsewhere.size):
+                elsewhere[r] += row[r]
+        else:
+            if kept < len(kept_nodes):
+                kept_nodes[kept] = nodes[place]
+                factor = math.sqrt(degrees[0] / degrees[place])
+                for r in range(ones.size):
+                    kept_shares[kept, r] = row[r] * factor
+                    ones[r] += row[r] * factor
             kept += 1
         for first in range(0, row.size, BLOCK):
             for r in range(first, first + BLOCK):
-                elsewhere[r] += 0.0 if counts else row[r]
                 row[r] = 0.0
     return kept

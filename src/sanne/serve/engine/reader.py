@@ -8,7 +8,7 @@ from itertools import groupby
 import numpy as np
 
 from sanne.graph.graph import FloatArray, IntArray
-from sanne.model.model import Asked, Model, Reading
+from sanne.model.model import Asked, Model, Reading, Seen
 from sanne.serve.engine.state import Group, LiveState
 from sanne.walks.diffusion import Surroundings
 
@@ -37,6 +37,10 @@ def read_nodes(model: Model, state: LiveState, requests: Sequence[ReadRequest]) 
     return Reading(np.concatenate(vectors), np.concatenate(uncertainties), contributions)
 
 
+def _numbers(requests: Sequence[ReadRequest]) -> IntArray:
+    return np.array([request.number for request in requests])
+
+
 class _LiveNodes(Asked):
     """Nodes of requests, with what a model needs to read them; one group at a time is in the graph."""
 
@@ -50,9 +54,8 @@ class _LiveNodes(Asked):
     def walks(self, num_walks: int) -> IntArray:
         parts = []
         for some in self._by_group():
-            starts = np.array([request.number for request in some])
             keys = np.array([request.key for request in some], np.uint64)
-            parts.append(self._state.graph.walks(starts, keys, num_walks))
+            parts.append(self._state.graph.walks(_numbers(some), keys, num_walks))
         return np.concatenate(parts)
 
     def along(self, walks: IntArray) -> FloatArray:
@@ -63,15 +66,26 @@ class _LiveNodes(Asked):
             row += rows
         return np.concatenate(parts)
 
-    def around(self, place: int, restarts: tuple[float, ...], steps: int) -> Surroundings:
-        self._see(self._requests[place].group)
-        return self._state.graph.around(self._requests[place].number, restarts, steps)
+    def around(self, restarts: tuple[float, ...], steps: int) -> list[Surroundings]:
+        return [around for some in self._by_group() for around in self._around(some, restarts, steps)]
 
     def rows(self, nodes: IntArray) -> FloatArray:
         return self._state.features.of(nodes)
 
-    def add_seen(self, around: Surroundings, seen: FloatArray) -> None:
-        self._state.features.add_seen(around, seen)
+    def see(self, restarts: tuple[float, ...], steps: int, columns: int) -> Seen:
+        seen = np.zeros((self.count, len(restarts) + 1, columns), np.float32)
+        found: list[Surroundings] = []
+        own = []
+        for some in self._by_group():
+            for around in self._around(some, restarts, steps):
+                self._state.features.add_seen(around, seen[len(found)])
+                found.append(around)
+            own.append(self.rows(_numbers(some)))
+        return found, seen, np.concatenate(own)
+
+    def _around(self, some: list[ReadRequest], restarts: tuple[float, ...], steps: int) -> list[Surroundings]:
+        """Of requests of the group whose nodes are in the graph."""
+        return self._state.graph.around(_numbers(some), restarts, steps)
 
     def close(self) -> None:
         self._see(None)

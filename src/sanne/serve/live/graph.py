@@ -133,10 +133,10 @@ class LiveGraph:
         first_order(self._walked.base_arcs, self._walked.overlay(), *drawn)
         return walks
 
-    def around(self, start: int, restarts: Sequence[float], steps: int) -> Surroundings:
-        """Where the walks of a node go."""
+    def around(self, starts: IntArray, restarts: Sequence[float], steps: int) -> list[Surroundings]:
+        """Where the walks of each start go."""
         arcs, tolerance = (self._walked.base_arcs, self._walked.overlay()), tolerance_for(self.num_slots)
-        return follow_walks(*arcs, start, restarts, steps, tolerance, self._spare)
+        return follow_walks(*arcs, starts, restarts, steps, tolerance, self._spare)
 
     @property
     def _out(self) -> LiveRows:
