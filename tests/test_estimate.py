@@ -50,7 +50,7 @@ def test_more_work_takes_longer_and_more_memory(monkeypatch: pytest.MonkeyPatch)
 def test_nodes_beyond_those_that_are_learnt_from_are_only_embedded(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = SimpleNamespace(perf_counter=partial(next, itertools.count()))
     monkeypatch.setattr(estimate_module, "time", clock)
-    monkeypatch.setattr(estimate_module, "_PROBES", (20, 40, 60))
+    monkeypatch.setattr(estimate_module, "_PROBES", (40, 60))
     before = estimate_fit(GRAPH, tiny_config()).stages
     monkeypatch.setattr(estimate_module, "FITTED", 100)
     assert estimate_fit(GRAPH, tiny_config()).stages.keys() - before.keys() == {"embedding"}
@@ -63,7 +63,7 @@ def test_features_of_all_nodes_take_time_only_where_all_are_read() -> None:
 
 
 def test_a_large_graph_is_tried_on_a_connected_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(estimate_module, "_PROBES", (20, 40, 60))
+    monkeypatch.setattr(estimate_module, "_PROBES", (40, 60))
     part = estimate_module._part(GRAPH, 60)
     assert part.num_nodes == 60
     assert part.num_edges > 60  # a random sixth of the nodes would keep a thirty-sixth of the edges

@@ -24,7 +24,8 @@ from sanne.vectors.formats import write_vectors
 from sanne.vectors.parquet import ROW_GROUP
 from sanne.walks.diffusion import SPREAD_BYTES, Diffusion
 
-_PROBES = 1000, 4000, 12_000  # nodes; the first ones measure one-off costs
+_WARM_UP = 256  # nodes: loads libraries and compiled code
+_PROBES = 1800, 6000  # nodes; vectors are made of so many columns, which take time of their own
 _PROBE_EMBEDDED, _PROBE_ROUNDS = 256, 5  # nodes, and how often: the median counts
 _PROBE_COLUMNS = 16  # of a step
 _PROBE_MANY = 40_000  # nodes: too many for the processor's cache, as all nodes are
@@ -85,9 +86,12 @@ def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
 def estimate_embedding(artifact: Artifact, graph: Graph, count: int) -> Estimate:
     """Embed some nodes of a graph, and extrapolate to `count` of them."""
     before = peak_memory()
-    parts = [_part(graph, most) for most in _PROBES if reads_whole(count, graph)]  # else of those that are visited
-    seconds = [_seconds(partial(artifact.feature_map.transform, part)) for part in parts]
-    stages = {"features": _at(graph.num_nodes, [part.num_nodes for part in parts], seconds)} if parts else {}
+    stages = {}
+    if reads_whole(count, graph):  # else only the features of nodes that are visited
+        artifact.feature_map.transform(_part(graph, _WARM_UP))
+        parts = _parts(graph)
+        seconds = [_seconds(partial(artifact.feature_map.transform, part)) for part in parts]
+        stages["features"] = _at(graph.num_nodes, [part.num_nodes for part in parts], seconds)
     stages |= {"embedding": _probe_embedding(artifact, graph, count), "writing": _probe_writing(artifact, count)}
     at_once = artifact.model.reads_whole and reads_whole(count, graph)
     vectors = (graph.num_nodes if at_once else min(count, ROW_GROUP)) * artifact.model.vector_dim
@@ -108,14 +112,18 @@ def _part(graph: Graph, most: int) -> Graph:
     return graph.subgraph(np.sort(nodes))
 
 
+def _parts(graph: Graph) -> list[Graph]:
+    """Two pieces of a graph, or all of it if it is small."""
+    return [_part(graph, most) for most in _PROBES] if graph.num_nodes > _PROBES[-1] else [graph]
+
+
 def _probe_fit(graph: Graph, kind: type[Model], config: Config, seed: int) -> tuple[Artifact, dict[str, float]]:
-    """Fit pieces of the graph: time that differs between the largest ones grows with the number of nodes; learning uses
-    at most `FITTED` nodes. The artifact is of the largest piece.
+    """Fit pieces of the graph: time that differs between them grows with the number of nodes; learning uses at most
+    `FITTED` nodes. The artifact is of the largest piece.
     """
-    sizes: list[int] = []
+    parts = _parts(graph)
     seconds: dict[str, list[float]] = {"features": []}
-    for most in _PROBES:
-        part = _part(graph, most)
+    for part in (_part(graph, _WARM_UP), *parts):
         started = time.perf_counter()
         feature_map, rows = kind.fit_features(part, part, config, seed)
         seconds["features"].append(time.perf_counter() - started)
@@ -123,21 +131,18 @@ def _probe_fit(graph: Graph, kind: type[Model], config: Config, seed: int) -> tu
         if isinstance(model, HiddenModel):
             work = partial(learn, model, part.adjacency(), rows)
             seconds.setdefault("learning", []).append(_seconds(work))
-        sizes.append(part.num_nodes)
-        if part.num_nodes == graph.num_nodes and len(sizes) > 1:
-            break
+    sizes = [part.num_nodes for part in parts]
     counts = {"features": graph.num_nodes, "learning": min(graph.num_nodes, FITTED)}
     artifact = Artifact(config, seed, feature_map, model, part.num_nodes)
-    return artifact, {stage: _at(counts[stage], sizes, found) for stage, found in seconds.items()}
+    return artifact, {stage: _at(counts[stage], sizes, found[1:]) for stage, found in seconds.items()}
 
 
 def _at(size: int, sizes: list[int], seconds: list[float]) -> float:
-    """Seconds at a size, on the line through the two largest that were tried."""
-    once = max(0.0, seconds[0] - seconds[1])  # loading compiled code
-    if sizes[-2] == sizes[-1]:
-        return once + min(seconds)
-    slope = max(0.0, (seconds[-1] - seconds[-2]) / (sizes[-1] - sizes[-2]))
-    return once + seconds[-1] + slope * (size - sizes[-1])
+    """Seconds at a size, on the line through those that were tried."""
+    if len(sizes) == 1:
+        return seconds[0]
+    slope = max(0.0, (seconds[1] - seconds[0]) / (sizes[1] - sizes[0]))
+    return seconds[1] + slope * (size - sizes[1])
 
 
 def _probe_embedding(artifact: Artifact, graph: Graph, count: int, passes: int = 1) -> float:

@@ -24,7 +24,7 @@ def planted(noise: float = 0.5, seed: int = 0) -> tuple[list[Any], Any]:
 
 
 def fitted(tokens: list[Any], targets: Any, coarse: int = 16) -> Prediction:
-    return predict(tokens, targets, FOLDS, coarse)
+    return predict(tokens, targets, FOLDS, coarse, range(1, len(tokens)))
 
 
 def r2(tokens: list[Any], targets: Any, weights: Any, nodes: Any = LEFT_OUT) -> float:
@@ -114,7 +114,7 @@ def test_a_constant_added_to_all_changes_nothing() -> None:
 def test_next_to_nothing_to_learn_from_gives_finite_weights(folds: Any, factor: int) -> None:
     stream = np.random.default_rng(0)
     tokens = [factor * stream.normal(size=(5, 8)).astype(np.float32) for _ in range(3)]
-    found = predict(tokens, factor * stream.normal(size=(5, 4)).astype(np.float32), folds, 16)
+    found = predict(tokens, factor * stream.normal(size=(5, 4)).astype(np.float32), folds, 16, [1, 2])
     for array in (found.joint, found.stacked, found.scores, found.gains):
         assert np.isfinite(array).all()
 

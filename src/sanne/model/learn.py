@@ -1,5 +1,6 @@
 """Fit a model of hidden words: regressions from what is seen to what is hidden, then principal axes of all parts."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -111,7 +112,9 @@ class Learner:
         stream = numpy_stream(self.model.seed, "left_out", self._number(seen))
         folds = (FOLDS * stream.random(len(self.words))).astype(np.int64)
         rows = [self.rows[key] for key in self.predictors(seen)]
-        return predict(rows, self.rows[hidden, self.layout.itself], folds, _COARSE)
+        restarts = np.array(self.model.config.restarts)
+        beside = [] if self.layout.numbers else np.flatnonzero(_far(restarts)).tolist()
+        return predict(rows, self.rows[hidden, self.layout.itself], folds, _COARSE, beside)
 
     def _number(self, half: int) -> int:
         return half - self.layout.halves.start + 1
@@ -238,7 +241,7 @@ def choose_smoothing(
     The far restarts, by what each adds to a node's own words when these predict hidden ones. Of `numbers`, which tell
     much of each other anyway, the nearest of these. Without a hidden half nothing tells: all alike.
     """
-    far = restarts <= max(_FAR, float(restarts.min()))
+    far = _far(restarts)
     helps = _ramp(alike, *(_ALIKE_NUMBERS if numbers else _ALIKE_WORDS))
     if not guesses:
         return (far / far.sum()).astype(np.float32), helps, 1.0
@@ -252,6 +255,11 @@ def choose_smoothing(
         added = gains[far].max() / curve[restarts == 1.0].max()
         helps = max(helps * _ramp(added, *_ADDS), _ramp(added, *_ADDS_MUCH))
     return (shares / shares.sum()).astype(np.float32), helps, min(1.0, float(curve.max()) / _FAINT)
+
+
+def _far(restarts: Any) -> Any:
+    """Which restarts smoothed words may mix."""
+    return restarts <= max(_FAR, float(restarts.min()))
 
 
 def _ramp(value: float, first: float, full: float) -> float:
@@ -273,16 +281,15 @@ def _turn(model: HiddenModel, blocks: list[Block], num_nodes: int) -> FloatArray
     ends = np.cumsum([len(mean) for mean in means]).tolist()
     fine = [slice(end - len(mean), end) for end, mean, block in zip(ends, means, blocks, strict=True) if block.fine]
     power = 0.0 if model.layout.numbers else _SHARPEN * min(1.0, _SHARPENED / num_nodes)
-    gram = (sample.T @ sample).astype(np.float64)
     larger = model.layout.numbers and num_nodes <= FITTED
     wanted = model.wanted_dim or (_LARGER_DIM if larger else DEFAULT_DIM)
-    axes = _axes(gram, fine, power, wanted, len(sample) - 1)
+    axes, held = _axes(sample, fine, power, wanted)
     if model.wanted_dim > (filled := axes.shape[1]):
         raise InputError(
             f"dim ({wanted}) is more than this graph can fill ({filled} numbers): leave it out, or give a smaller one"
         )
     if not model.wanted_dim and filled > DEFAULT_DIM:
-        axes = axes[:, : _enough(gram, axes)]
+        axes = axes[:, : _enough(held)]
     model.vector_dim = axes.shape[1]
     matrix = np.zeros((model.layout.width, model.vector_dim), np.float32)
     offset = np.zeros(model.vector_dim)
@@ -297,37 +304,49 @@ def _turn(model: HiddenModel, blocks: list[Block], num_nodes: int) -> FloatArray
     return np.ascontiguousarray(rows @ axes)
 
 
-def _axes(gram: Doubles, fine: list[slice], power: float, wanted: int, rank: int) -> FloatArray:
-    """What vectors are made of, (columns, dim), the most important first; `gram` is of the columns, of `rank` at most.
+def _axes(rows: FloatArray, fine: list[slice], power: float, wanted: int) -> tuple[FloatArray, Doubles]:
+    """What vectors are made of, (columns, dim), the most important first, and the share of the spread that each holds.
 
     Leading axes count a little more than their spread alone would have it, by that to a `power`: they tell what a node
     is about. Fine words, which have no leading ones, join after that.
     """
+    nodes, columns = rows.shape
     most = max(wanted, DEFAULT_DIM)
-    rest = np.delete(np.arange(len(gram)), np.r_[*fine, :0])
-    spreads, axes = _principal_axes(gram[np.ix_(rest, rest)], most, rank)
+    # The products of columns, or those of few nodes: they have the same spreads, and axes that lead to each other.
+    gram = (rows.T @ rows).astype(np.float64) if nodes >= columns else None
+
+    def leading(turned: Callable[[Doubles], Doubles]) -> tuple[Doubles, Doubles]:
+        """The principal axes of the rows as they are when `turned`."""
+        if gram is not None:
+            return _principal_axes(turned(turned(gram).T), most, nodes - 1)
+        some = turned(rows.astype(np.float64))
+        spreads, axes = _principal_axes(some @ some.T, most, nodes - 1)
+        return spreads, some.T @ axes / np.maximum(spreads, 1e-30)
+
+    rest = np.delete(np.arange(columns), np.r_[*fine, :0])
+    spreads, axes = leading(lambda rows: rows[:, rest])
     gains = spreads**power
     gains *= np.sqrt(np.sum(spreads**2) / max(np.sum((gains * spreads) ** 2), 1e-30))
-    sharpened = np.zeros((len(gram), axes.shape[1]))
+    sharpened = np.zeros((columns, axes.shape[1]))
     sharpened[rest] = axes * gains
     if fine:
-        joined = np.concatenate([sharpened, *(np.eye(len(gram))[:, place] for place in fine)], axis=1)
-        sharpened = joined @ _principal_axes(joined.T @ gram @ joined, most, rank)[1]
-    return definite_signs(sharpened[:, :wanted].astype(np.float32))
+        joined = np.concatenate([sharpened, *(np.eye(columns)[:, place] for place in fine)], axis=1)
+        spreads, axes = leading(lambda rows: rows @ joined)
+        sharpened = joined @ axes
+    held = spreads**2 / max(float(np.square(rows).sum(dtype=np.float64)), 1e-30)
+    return definite_signs(sharpened[:, :wanted].astype(np.float32)), held
 
 
-def _enough(gram: Doubles, axes: FloatArray) -> int:
+def _enough(held: Doubles) -> int:
     """How many of the axes, at least the default, hold nearly all of the spread."""
-    held = np.cumsum(np.einsum("ij,ij->j", gram @ axes, axes)) / np.trace(gram)
-    sizes = range(DEFAULT_DIM, axes.shape[1], _DIM_STEP)
-    return next((size for size in sizes if held[size - 1] >= _HELD), axes.shape[1])
+    sizes = range(DEFAULT_DIM, len(held), _DIM_STEP)
+    return next((size for size in sizes if held[:size].sum() >= _HELD), len(held))
 
 
 def _principal_axes(gram: Doubles, most: int, rank: int) -> tuple[Doubles, Doubles]:
     """The leading axes, (columns, axes), and how far rows spread along each."""
-    size = len(gram)
-    values, axes = eigh(gram, subset_by_index=(max(0, size - most), size - 1))
-    kept = min(int(np.sum(values > 1e-9 * max(values[-1], 1e-30))), max(rank, 1))
+    values, axes = eigh(gram, driver="evd")  # all of them, which is faster than to look for the largest ones
+    kept = min(int(np.sum(values > 1e-9 * max(values[-1], 1e-30))), max(rank, 1), most)
     chosen = slice(-1, -1 - max(kept, 1), -1)
     return np.sqrt(np.maximum(values[chosen], 0)), axes[:, chosen]
 

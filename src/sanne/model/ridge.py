@@ -4,6 +4,7 @@ Everything is computed from sums over nodes (Gram matrices), which are gathered 
 """
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,27 +42,29 @@ class Prediction:
     joint: FloatArray
     stacked: FloatArray
     scores: Doubles  # (blocks,): R2 on the nodes left out
-    gains: Doubles  # (blocks,): R2 of the first block and this one, less that of the first alone
+    gains: Doubles  # (blocks,): R2 of the first block and this one, less that of the first alone; 0 where not wanted
     strength: float  # of the joint regression, in percent of the mean diagonal of the Gram matrix
 
 
-def predict(tokens: list[FloatArray], targets: FloatArray, folds: IntArray, coarse: int) -> Prediction:
+def predict(
+    tokens: list[FloatArray], targets: FloatArray, folds: IntArray, coarse: int, beside: Sequence[int]
+) -> Prediction:
     """Fit both regressions; strengths, and the weights of blocks, are set on fold 0, which is left out.
 
     How well blocks predict is the mean over folds, each left out once: in a small graph a single one tells little.
-    `coarse`: how many of the leading targets blocks are judged by.
+    `coarse`: how many of the leading targets blocks are judged by. `beside`: the blocks whose gains are wanted.
     """
     sums = _sums(tokens, targets, folds)
     ends = np.cumsum([0] + [token.shape[1] for token in tokens])
     places = [np.arange(a, b) for a, b in itertools.pairwise(ends)]
-    pairs = [np.concatenate([places[0], place]) for place in places[1:]]
-    judged = np.array([_r2(sums, place, slice(coarse)) for place in [*places, *pairs]])
-    scores, together = np.split(judged, [len(places)])
+    scores = np.array([_r2(sums, place, slice(coarse)) for place in places])
+    gains = np.zeros(len(places))
+    for block in beside:
+        gains[block] = _r2(sums, np.concatenate([places[0], places[block]]), slice(coarse)) - scores[0]
     test = sums[0]
     fit = _without(sums, 0)
     joint, _, strength = _ridge(fit, test)
     alone = [_ridge(fit.some(place), test.some(place))[0] for place in places]
-    gains = np.append(0.0, together - scores[0])
     return Prediction(joint.astype(np.float32), _stack(alone, places, test), scores, gains, strength)
 
 
@@ -120,7 +123,10 @@ def _ridge(fit: Sums, test: Sums) -> tuple[Doubles, float, float]:
             tried[strength] = float(explained) / total, weights
         return tried[strength][0]
 
-    best = max(_STRENGTHS, key=attempt)
+    best, before = _STRENGTHS[len(_STRENGTHS) // 2], None
+    while best != before:  # uphill: R2 has one peak
+        before, near = best, _STRENGTHS.index(best)
+        best = max(_STRENGTHS[max(near - 1, 0) : near + 2], key=attempt)
     best = max((best, best * 10**0.5, best / 10**0.5), key=attempt)
     score, weights = tried[best]
     return weights, score, best
