@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,18 +17,19 @@ from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
 from sanne.infer.read import reads_whole
 from sanne.model.artifact import Artifact, model_kind
-from sanne.model.hidden import HiddenModel
+from sanne.model.hidden import HiddenModel, Part
 from sanne.model.learn import DEFAULT_DIM, FITTED, KEPT_BYTES, learn
 from sanne.model.model import Model
 from sanne.vectors.formats import write_vectors
 from sanne.vectors.parquet import ROW_GROUP
-from sanne.walks.diffusion import SPREAD_BYTES, Diffusion
+from sanne.walks.diffusion import SPREAD_BYTES, Diffusion, columns_at_once
 
 _WARM_UP = 256  # nodes: loads libraries and compiled code
 _PROBES = 1800, 6000  # nodes; vectors are made of so many columns, which take time of their own
 _PROBE_EMBEDDED, _PROBE_ROUNDS = 256, 5  # nodes, and how often: the median counts
-_PROBE_COLUMNS = 16  # of a step
-_PROBE_MANY = 40_000  # nodes: too many for the processor's cache, as all nodes are
+_PROBE_COLUMNS = 64  # of a step, at most
+_PROBE_WRITTEN = 40_000  # nodes
+_PROBE_MANY = 100_000  # nodes: too many for the processor's cache, as all nodes are
 _LIBRARIES = 200 * 2**20  # bytes that numba, pyarrow and torch, if it is there, take on the way
 
 
@@ -148,16 +149,14 @@ def _at(size: int, sizes: list[int], seconds: list[float]) -> float:
 def _probe_embedding(artifact: Artifact, graph: Graph, count: int, passes: int = 1) -> float:
     """Embed some nodes, or a piece of the graph if all of it is read, with that many `passes` of walks."""
     if artifact.model.reads_whole and reads_whole(count, graph):
-        model, part = artifact.model, _part(graph, _PROBE_MANY)
-        assert isinstance(model, HiddenModel)
-        rows, direction = artifact.feature_map.transform(part), artifact.config.walks.direction
-        near, far = (Diffusion(some.adjacency(direction)) for some in (part, graph))
-        first, whole = (_seconds(lambda: model.read_whole(near, rows)) for _ in range(2))
-        steps = min(whole, _seconds(lambda: [None for _ in model.spread(near, rows)]))
+        assert isinstance(artifact.model, HiddenModel)
+        _read_part(artifact, _part(graph, _WARM_UP))
+        whole, steps, part = _read_part(artifact, _part(graph, _PROBE_MANY))
         # A step over all nodes waits for memory, while part of them fits into the processor's cache.
-        slower = (_a_step(far) / far.num_nodes) / (_a_step(near) / near.num_nodes)
-        once = max(0.0, first - whole)  # loading compiled code
-        return once + (whole - steps + passes * steps * max(1.0, slower)) * graph.num_nodes / part.num_nodes
+        width = min(columns_at_once((len(artifact.config.objective.restarts) + 1) * graph.num_nodes), _PROBE_COLUMNS)
+        far = Diffusion(graph.adjacency(artifact.config.walks.direction))
+        slower = (_a_step(far, width) / far.num_nodes) / (_a_step(part, width) / part.num_nodes)
+        return (whole - steps + passes * steps * max(1.0, slower)) * graph.num_nodes / part.num_nodes
     nodes = np.random.default_rng(0).permutation(graph.num_nodes)[: min(_PROBE_EMBEDDED, count)]
     if len(nodes) == 0:
         return 0.0
@@ -167,15 +166,37 @@ def _probe_embedding(artifact: Artifact, graph: Graph, count: int, passes: int =
     return float(np.median(seconds)) * count / len(nodes)
 
 
-def _a_step(diffusion: Diffusion) -> float:
-    """Seconds of one step of walks for some columns, the median of a few."""
-    columns = np.ones((diffusion.num_nodes, _PROBE_COLUMNS), np.float32)
+def _read_part(artifact: Artifact, part: Graph) -> tuple[float, float, Diffusion]:
+    """Embed all nodes of a piece of a graph: the seconds of that, and those of its walks."""
+    model = artifact.model
+    assert isinstance(model, HiddenModel)
+    rows, diffusion = artifact.feature_map.transform(part), Diffusion(part.adjacency(artifact.config.walks.direction))
+    started = time.perf_counter()
+    after = diffusion.after_step(rows[:, model.layout.columns[0]])
+    walking = 0.0
+
+    def parts() -> Iterator[Part]:
+        nonlocal walking
+        spread, since = model.spread(diffusion, rows), time.perf_counter()
+        for part in spread:
+            walking += time.perf_counter() - since
+            yield part
+            del part  # or it would stay in memory while the next one is computed
+            since = time.perf_counter()
+
+    model.vectors_of(diffusion, rows, parts(), model.degrees(diffusion), after)
+    return time.perf_counter() - started, walking, diffusion
+
+
+def _a_step(diffusion: Diffusion, width: int) -> float:
+    """Seconds of one step of walks for so many columns, the median of a few."""
+    columns = np.ones((diffusion.num_nodes, width), np.float32)
     return float(np.median([_seconds(lambda: diffusion.after_step(columns)) for _ in range(3)]))
 
 
 def _probe_writing(artifact: Artifact, count: int) -> float:
     """Compute the uncertainty of some vectors, and write them to a Parquet file."""
-    some = min(count, _PROBE_MANY)
+    some = min(count, _PROBE_WRITTEN)
     vectors = np.random.default_rng(0).standard_normal((some, artifact.model.vector_dim), np.float32)
 
     def write() -> None:
