@@ -10,6 +10,9 @@
 # make wheel   build wheel and source archive into dist/, install the wheel in an empty environment, run it there
 # make image-check   the steps of the Dockerfile without a container engine, and a server from a bundle
 # make bench   the measurements of benchmarks/results, rivals included
+# make format  what ruff can mend by itself
+# make browser Chromium, for the tests of the page
+# make clean   remove the environments and everything built
 # Every target sets up its own virtual environment in .venv first.
 
 PYTHON ?= python3

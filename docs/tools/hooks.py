@@ -24,11 +24,14 @@ def on_files(files: Files, config: Any) -> Files:
 
 def command_page() -> str:
     """Every command with its arguments and options, as Markdown."""
+    program = typer.main.get_command(app)
     parts = [
         "# Command line",
         "Generated from the program's help. Results go to stdout, everything else to stderr; `--json` prints one "
-        "object. Exit code 0 means success, 2 a mistake in the command or in a file, reported with its location.",
-        *_command_parts(typer.main.get_command(app), "sanne"),
+        "object. Exit code 0 means success, 2 a mistake in the command or in a file, reported with its location, 1 a "
+        "failure of the system (such as a full disk), and 130 Ctrl-C.",
+        "## sanne\n\n" + _options_table(program.params),
+        *_command_parts(program, "sanne"),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -43,12 +46,16 @@ def _command_parts(command: Any, name: str) -> list[str]:
         usage = " ".join([name, *(_metavar(p) for p in arguments), "[OPTIONS]"])
         parts = [f"## {name}", f"```text\n{usage}\n```", inspect.cleandoc(command.help or "")]
         rows = [f"| `{_metavar(p)}` | {_help(p)} | |" for p in arguments if _help(p)]
-        kinds = typing.get_type_hints(inspect.unwrap(command.callback))
-        rows += [f"| {_names(p, kinds.get(p.name))} | {_help(p)} | {_default(p)} |" for p in options]
-        parts.append("\n".join(["| option | meaning | default |", "|---|---|---|", *rows]))
+        parts.append(_options_table(options, rows))
     for word, child in (inner or {}).items():
         parts += _command_parts(child, f"{name} {word}")
     return parts
+
+
+def _options_table(options: Any, rows: Any = ()) -> str:
+    """The options that a user may see; `rows` come first."""
+    shown = [f"| {_names(p)} | {_help(p)} | {_default(p)} |" for p in options if not getattr(p, "hidden", False)]
+    return "\n".join(["| option | meaning | default |", "|---|---|---|", *rows, *shown])
 
 
 def _metavar(parameter: Any) -> str:
@@ -56,9 +63,10 @@ def _metavar(parameter: Any) -> str:
     return f"{name}..." if parameter.nargs == -1 else str(name)
 
 
-def _names(parameter: Any, kind: Any) -> str:
-    value = "" if getattr(parameter, "is_flag", False) else f" {parameter.metavar or _value(kind)}"
-    return ", ".join(f"`{option}{value}`" for option in parameter.opts)
+def _names(parameter: Any) -> str:
+    placeholder = parameter.metavar or _value(parameter.type_descriptor.annotation)
+    value = "" if getattr(parameter, "is_flag", False) else f" {placeholder}"
+    return ", ".join(f"`{option}{value}`" for option in [*parameter.opts, *parameter.secondary_opts])
 
 
 def _value(kind: Any) -> str:
@@ -81,6 +89,8 @@ def _default(parameter: Any) -> str:
     value = parameter.default
     if value is None or value is False or value == [] or callable(value):
         return ""
+    if value is True:
+        return f"`{parameter.opts[0]}`"
     return f"`{value}`"
 
 

@@ -92,6 +92,13 @@ def test_communities_of_a_planted_graph_are_found(run: Run, tiny: None, tmp_path
     assert right["ari"] == pytest.approx(1)
     assert 0.3 < kept["cora/smoothed/0"]["parts"]["all"]["nmi"] <= 1
     assert "**100.00**" in out or "100.00 ± 0.00" in out
+    page = tmp_path / "page.md"
+    page.write_text("<!-- other-tasks -->\n<!-- /other-tasks -->\n")
+    assert write_report(page, tmp_path / "results") == ["other-tasks"]
+    nmi = np.mean([100 * kept[f"cora/smoothed/{seed}"]["parts"]["all"]["nmi"] for seed in (0, 1, 2)])
+    row = next(line for line in page.read_text("utf-8").splitlines() if line.startswith("| communities of Cora"))
+    assert row.split("|")[2:4] == ["  ", "  "]  # ours and 0.1 were not run
+    assert f"**{nmi:.2f}**" in row
 
 
 def test_groups_of_present_and_new_nodes(run: Run, tiny: None, tmp_path: Path) -> None:

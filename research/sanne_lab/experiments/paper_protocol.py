@@ -38,7 +38,7 @@ def _line(record: CellRecord) -> list[Value]:
     return [
         name + (", texts unseen" if strict else ""),
         None if strict else f"{record.paper:.2f} ± {record.paper_std:.2f}",
-        here or f"{len(record.splits)} splits only",
+        here or f"{len(record.splits)} split{'s' if len(record.splits) > 1 else ''} only",
         None if record.validation is None else f"{record.validation:.2f}",
         f"{epochs[0]}" if len(epochs) == 1 else f"{epochs[0]} to {epochs[-1]}",
         tried_text(record.tried or 1, record.tried_most, record.grid),

@@ -78,7 +78,7 @@ def seeds_words(found: Sequence[Sequence[dict[str, Any]]]) -> str:
     most = max(len(results) for results in found)
     fewer = [f"{shown(r[0]['system'])} on {r[0]['dataset']} has {len(r)}" for r in found if len(r) < most]
     words = f"{most} seed{'s' if most > 1 else ''}"
-    return f"{words} ({'; '.join(fewer)})" if fewer else words
+    return f"{words} ({'; '.join(dict.fromkeys(fewer))})" if fewer else words
 
 
 def tried_text(tried: int, tried_most: int, grid: int) -> str:

@@ -54,7 +54,7 @@ LabelShare = Annotated[
 ]
 Picture = Annotated[Path, typer.Option(help="map.png, .svg, .pdf, or .html for an interactive page.")]
 ModelFolder = Annotated[Path, typer.Argument(metavar="MODEL", help="A folder written by sanne fit.")]
-Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same vectors.", min=0)]
+Seed = Annotated[int, typer.Option(help="Random seed; the same seed gives the same result.", min=0)]
 Sets = Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a setting of the recipe.")]
 KnownText = Annotated[
     list[str] | None, typer.Option("--text", help="Column with text, if the model does not record it; may be repeated.")

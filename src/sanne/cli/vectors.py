@@ -132,7 +132,7 @@ def embed(
 
 def similar(
     model: options.ModelFolder,
-    node_id: Annotated[str, typer.Argument(metavar="NODE_ID")],
+    node_id: Annotated[str, typer.Argument(metavar="NODE_ID", help="Id of a node.")],
     k: Annotated[int, typer.Option("-k", help="How many nodes to list.", min=1)] = 10,
     vectors: Annotated[Path | None, typer.Option(help="For a new node: what sanne embed wrote.")] = None,
     graph: Annotated[str | None, typer.Option(help="For a new node: the graph that contains it.")] = None,
@@ -173,7 +173,7 @@ def similar(
 
 def explain(
     model: options.ModelFolder,
-    node_ids: Annotated[list[str], typer.Argument(metavar="NODE_ID...")],
+    node_ids: Annotated[list[str], typer.Argument(metavar="NODE_ID", help="Ids of one or more nodes.")],
     graph: options.CurrentGraph = None,
     node_table: options.NodeTable = None,
     text: options.KnownText = None,

@@ -6,8 +6,7 @@ from sanne.model.artifact import Artifact
 
 _ABOUT = """# A SANNE model
 
-Node vectors from what nodes are and where random walks from them lead. It embeds nodes of its graph, and nodes that \
-arrive later, without training again.
+Vectors for the nodes of a graph, and for nodes that arrive later, without fitting again.
 
 ```python
 from sanne import SANNE, load_graph
@@ -21,8 +20,8 @@ restart see it, and from its links. R² on nodes left out:
 |---|---|---|---|
 {rows}
 
-Strengths of the joint ridge regressions, one a hidden half, in percent of the mean variance of what they predict \
-from: {strengths}."""
+Regularisation of the joint regression of each hidden half, in percent of the mean variance of what it reads: \
+{strengths}."""
 _NOT_HIDDEN = "There were too few columns to hide any of them: own and smoothed columns stand side by side."
 _LIMITS = """## Limits
 Two trainings do not share one space: compare only vectors made by the same model folder. A new node needs the same \
@@ -37,7 +36,7 @@ def model_card(artifact: Artifact) -> str:
         "recipe": record.get("recipe"),
         "seed": artifact.seed,
         "features": f"{artifact.feature_map.base_name}, {artifact.feature_map.width} columns",
-        "vector size": artifact.model.vector_dim,
+        "dimensions": artifact.model.vector_dim,
         "epochs": len(losses) or None,
         "loss, first and last epoch": f"{losses[0]:.4f}, {losses[-1]:.4f}" if losses else None,
         "seconds": record.get("seconds"),
@@ -71,7 +70,7 @@ def _chosen(artifact: Artifact) -> str:
         text = _HIDDEN.format(rows=rows, strengths=_cell(chosen["strengths"]))
     alike = f"Nodes and the mean of their neighbours are alike by {chosen['likeness']:.2f} (mean cosine, both centred)."
     return (
-        f"## Chosen without labels\n{text}\n\n{alike}\n\nWeights of the blocks of a vector:{_table(chosen['weights'])}"
+        f"## Chosen without labels\n{text}\n\n{alike}\n\nWeights of the parts of a vector:{_table(chosen['weights'])}"
     )
 
 
