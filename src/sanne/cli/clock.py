@@ -1,4 +1,4 @@
-"""On a terminal: shows the current stage and its time once it takes two seconds."""
+"""On a terminal: shows the current stage, or its bar, and the time once it takes two seconds."""
 
 import contextlib
 import logging
@@ -11,6 +11,8 @@ from typing import Any
 from rich.console import Console
 from tqdm import tqdm
 from tqdm.contrib.logging import logging_redirect_tqdm
+
+from sanne.progress import screen
 
 _DELAY = 2.0
 
@@ -42,12 +44,23 @@ class Clock(logging.Handler):
     def tick(self) -> None:
         while not self.ended.wait(0.5):
             with tqdm.get_lock():
-                if time.time() < self.since + _DELAY or self.ended.is_set():
+                if time.time() < self.since + _DELAY or self.ended.is_set() or self.refresh_bars():
                     continue
                 if self.bar is None:
-                    self.bar = tqdm(desc=self.stage, bar_format="{desc} ... {elapsed}", leave=False, file=sys.stderr)
+                    line = "{desc} ... {elapsed}"
+                    self.bar = tqdm(desc=self.stage, bar_format=line, leave=False, file=sys.stderr, **screen())
                     self.bar.start_t = self.since
                 self.bar.refresh()
+
+    def refresh_bars(self) -> bool:
+        """Show the bars of steps, which tell more than the stage, even if no step has ended; whether there are any."""
+        others = [bar for bar in tqdm._instances if bar is not self.bar and hasattr(bar, "start_t")]
+        if due := [bar for bar in others if time.time() >= bar.start_t + bar.delay]:
+            self.close_bar()
+        for bar in due:
+            bar.delay = 0  # or it would not be cleared, if no step ends
+            bar.refresh()
+        return bool(due)
 
     def close_bar(self) -> None:
         if self.bar is not None:
