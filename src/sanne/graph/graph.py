@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import scipy.sparse as sp
 
 from sanne.errors import InputError, UnknownNodeError
-from sanne.graph.ids import did_you_mean, plain_ids, refuse_control_character, shown
+from sanne.graph.ids import as_given, did_you_mean, plain_ids, refuse_control_character, refuse_no_id, shown
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float32]
@@ -111,9 +111,11 @@ class Graph:
 
     def _check_ids(self, n: int) -> None:
         try:
-            ids = pa.array(self.node_ids)
+            ids = pa.array(self.node_ids, from_pandas=True)  # NaN as no id
         except UnicodeEncodeError as error:
             raise InputError(f"node id {error.object!r} is not valid text: it cannot be saved; rename it") from None
+        if ids.null_count:
+            refuse_no_id(pc.index(ids.is_null(), True).as_py(), n)
         refuse_control_character(ids, lambda row: f"node {row + 1} of {n}")
         if (distinct := pc.count_distinct(ids).as_py()) != n:
             counts = pc.value_counts(ids)
@@ -135,7 +137,7 @@ class Graph:
         chosen: dict[str, Any] | None = None,
     ) -> Self:
         """Build a graph from index pairs in any order; `node_ids[i]` is the user's name of index i."""
-        ids = np.asarray(node_ids)
+        ids = as_given(node_ids)
         n = len(ids)
         source = np.asarray(sources, dtype=np.int64).ravel()
         target = np.asarray(targets, dtype=np.int64).ravel()

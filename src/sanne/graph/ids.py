@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -90,13 +90,37 @@ def id_array(ids: pa.Array) -> npt.NDArray[Any]:
     return array if array.dtype.kind == "i" else array.astype(object)
 
 
+def is_missing(item: Any) -> bool:
+    """Whether an item stands for none: None, NaN, or pandas' NA and NaT."""
+    if item is None or isinstance(item, str | int):
+        return item is None
+    try:
+        return bool(item != item)
+    except TypeError:  # NA, of which even that is unknown
+        return True
+
+
+def as_given(items: Any) -> npt.NDArray[Any]:
+    """Items as an array; in a list with text, numpy would make text of None and NaN too."""
+    array = np.asarray(items)
+    return np.array(items, object) if array.dtype.kind == "U" and isinstance(items, list | tuple) else array
+
+
 def plain_ids(ids: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A copy of the ids as int64 if all are integers, else as str objects."""
+    """A copy of the ids as int64 if all are integers, else as str objects; None and NaN are refused."""
     if ids.dtype.kind == "O" and all(isinstance(item, int | np.integer) for item in ids):
         ids = np.array(ids.tolist())
     if ids.dtype.kind in "iu" and ids.max(initial=0) <= np.iinfo(np.int64).max:
         return ids.astype(np.int64)
-    return np.array([str(item) for item in ids.tolist()], dtype=object)
+    items = ids.tolist()
+    for row, item in enumerate(items):
+        if is_missing(item):
+            refuse_no_id(row, len(items))
+    return np.array([str(item) for item in items], dtype=object)
+
+
+def refuse_no_id(row: int, count: int) -> NoReturn:
+    raise InputError(f"node {row + 1} of {count}: no node id (None or NaN); give every node an id")
 
 
 def control_character(text: str) -> str | None:

@@ -80,7 +80,7 @@ DOORS: dict[str, tuple[Callable[[Path, str], Any], str]] = {
     "node list": (node_list, r"n\.parquet, row 2: "),
     "frame": (lambda _, bad: load_graph(pd.DataFrame({"src": ["a", "b"], "dst": ["b", bad]})), "row 2: "),
     "networkx": (lambda _, bad: load_graph(nx.Graph([("a", "b"), ("b", bad)])), "node 3 of 3: "),
-    "array": (lambda _, bad: load_graph(np.array([["a", "b"], ["b", bad]], object)), "row 2: "),
+    "array": (lambda _, bad: load_graph(np.array([["a", "b"], ["b", bad]], object)), "pair 2: "),
     "graph": (lambda _, bad: Graph.from_edges([0], [1], node_ids=["a", bad]), "node 2 of 2: "),
 }
 

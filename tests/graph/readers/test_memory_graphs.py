@@ -6,11 +6,14 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
 
 from sanne.errors import InputError
+from sanne.graph.graph import Graph
+from sanne.graph.load import load_graph
 from sanne.graph.readers.arrays import read_arrays, read_scipy
 from sanne.graph.readers.networkx import read_networkx
 from sanne.graph.readers.pyg import read_pyg
@@ -36,6 +39,42 @@ def test_arrays_of_text_and_tuples() -> None:
     assert graph.node_ids.tolist() == ["a", "b", "c"]
     assert graph.weights is not None
     assert graph.weights.tolist() == [1, 1, 2, 2]
+
+
+NOTHING = [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT]
+
+
+@pytest.mark.parametrize("nothing", NOTHING, ids=repr)
+@pytest.mark.parametrize("good", ["a", 7])
+def test_a_pair_without_one_of_its_nodes_is_refused(nothing: Any, good: Any) -> None:
+    pairs = [(good, good), (good, nothing)]
+    array = np.array(pairs, object)
+    for edges in (pairs, array, (array[:, 0], array[:, 1]), ([good, good], [good, nothing])):
+        with pytest.raises(InputError, match=r"pair 2: no node id in column 'dst'; fill it in"):
+            load_graph(edges)
+    with pytest.raises(InputError, match=r"pair 2: no node id in column 'src'"):
+        load_graph([(good, good), (nothing, good)], features=np.eye(2))
+    with pytest.raises(InputError, match=r"pair 1: no node id in column 'dst'"):
+        load_graph([(good, nothing, 0.5)], node_table=pd.DataFrame({"id": ["a", "nan", "None"]}))
+
+
+@pytest.mark.parametrize("nothing", NOTHING, ids=repr)
+def test_a_node_without_an_id_is_refused(nothing: Any) -> None:
+    for ids in (["a", nothing], ("a", nothing), [7, nothing], np.array(["a", nothing], object)):
+        with pytest.raises(InputError, match="node 2 of 2: no node id"):
+            Graph.from_edges([0], [1], node_ids=ids)
+
+
+@pytest.mark.parametrize("nothing", [None, float("nan")])
+def test_the_arrays_of_a_graph_may_not_lack_an_id_either(nothing: Any) -> None:
+    with pytest.raises(InputError, match="node 2 of 2: no node id"):
+        Graph(np.array([0, 1, 2]), np.array([1, 0], np.int32), None, np.array(["a", nothing], object))
+
+
+def test_a_networkx_node_nan_is_refused_and_the_word_none_is_an_id() -> None:
+    with pytest.raises(InputError, match="node 2 of 2: no node id"):
+        load_graph(nx.Graph([("a", float("nan"))]))
+    assert load_graph([("None", "nan"), ("nan", 1)]).node_ids.tolist() == ["1", "None", "nan"]
 
 
 def test_labels_come_in_node_order() -> None:

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 
 from sanne.errors import InputError
 from sanne.graph.graph import Graph
-from sanne.graph.ids import shown
+from sanne.graph.ids import as_given, is_missing, shown
 from sanne.graph.readers.tables import read_tables
+from sanne.graph.readers.typed_tables import TypedTable
 
 
 def read_arrays(
@@ -47,14 +48,14 @@ def read_arrays(
     )
 
 
-def edge_table(edges: Any, weights: Any = None) -> pa.Table:
+def edge_table(edges: Any, weights: Any = None) -> TypedTable:
     """Pairs as a table with the columns src and dst, and perhaps weight."""
     *ends, own = _ends(edges)
     columns = [pa.array(end) if end.dtype.kind in "iu" else id_column(end.tolist()) for end in ends]
     values = own if weights is None else weights
-    return pa.table(
-        columns + ([] if values is None else [values]), names=["src", "dst", "weight"][: 2 + (values is not None)]
-    )
+    names = ("src", "dst", "weight")[: 2 + (values is not None)]
+    table = pa.table(columns + ([] if values is None else [values]), names=names)
+    return TypedTable(table, "edges in memory", names, row="pair")
 
 
 def _ends(edges: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Any]:
@@ -64,12 +65,13 @@ def _ends(edges: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Any]:
         wide = {len(edge) if isinstance(edge, list | tuple) else 0 for edge in edges}
         if wide not in ({2}, {3}):
             raise InputError("a list of edges holds either pairs (source, target) or triples with a weight")
-        sources, targets, *rest = (as_array(list(end)) for end in zip(*edges, strict=True))
-        if rest and rest[0].dtype.kind not in "iuf":
+        first, second, *rest = zip(*edges, strict=True)
+        sources, targets, values = as_given(first), as_given(second), as_array(rest[0]) if rest else None
+        if values is not None and values.dtype.kind not in "iuf":
             raise InputError(f"the third item of a triple is the weight, a number, not {edges[0][2]!r}")
-        weights = rest[0].astype(np.float64) if rest else None
+        weights = None if values is None else values.astype(np.float64)
     elif isinstance(edges, tuple) and len(edges) == 2:
-        sources, targets = as_array(edges[0]), as_array(edges[1])
+        sources, targets = (as_given(end) if isinstance(end, list | tuple) else as_array(end) for end in edges)
         if sources.ndim != 1 or sources.shape != targets.shape:
             raise InputError(f"sources {sources.shape} and targets {targets.shape} must be equally long lists")
     else:
@@ -80,18 +82,23 @@ def _ends(edges: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Any]:
             turn = "; transpose it" if pairs.ndim == 2 and pairs.shape[0] == 2 else ""
             raise InputError(f"edges must be an array of shape (m, 2), not {pairs.shape}{turn}")
         sources, targets = pairs[:, 0], pairs[:, 1]
-    for end in (sources, targets):
-        if end.dtype.kind not in "iuUO":
-            raise InputError(f"edges must hold integers or text, not {end.dtype}")
-    return sources, targets, weights
+    return _checked_end(sources), _checked_end(targets), weights
+
+
+def _checked_end(end: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if end.dtype.kind == "f" and np.isnan(end).any():  # integers, and NaN where there is none
+        return end.astype(object)
+    if end.dtype.kind not in "iuUO":
+        raise InputError(f"edges must hold integers or text, not {end.dtype}")
+    return end
 
 
 def id_column(items: list[Any]) -> pa.Array:
-    """Ids as an Arrow array; a mix of numbers and text is text."""
+    """Ids as an Arrow array, null for None and NaN; a mix of numbers and text is text."""
     if all(isinstance(item, int | np.integer) and abs(int(item)) < 2**63 for item in items):
         return pa.array(items, pa.int64())
     try:
-        return pa.array([str(item) for item in items], pa.string())
+        return pa.array([None if is_missing(item) else str(item) for item in items], pa.string())
     except UnicodeEncodeError as error:
         raise InputError(f"node id {error.object!r} is not valid text: it cannot be saved; rename it") from None
 

@@ -29,6 +29,7 @@ class TypedTable:
     source: Path | pa.Table
     name: str
     columns: tuple[str, ...]
+    row: str = "row"  # what messages call one
 
     typed = True
 
@@ -58,8 +59,8 @@ class TypedTable:
             raise self._damaged(error) from None
 
     def place(self, row: int) -> str:
-        """Where a row stands, for messages; the first row is row 1."""
-        return f"{self.name}, row {row + 1}"
+        """Where a row stands, for messages; the first has the number 1."""
+        return f"{self.name}, {self.row} {row + 1}"
 
     def _damaged(self, error: Exception) -> InputError:
         kind = "Parquet file" if isinstance(self.source, Path) else "table"
