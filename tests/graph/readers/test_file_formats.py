@@ -95,7 +95,9 @@ def test_lists_of_pairs_and_of_triples_with_a_weight() -> None:
         "b",
         "a",
     ]
-    for bad in ([], [1, 2], [("a", "b"), ("a", "b", 1)], [("a", "b", {"weight": 1})]):
+    with pytest.raises(InputError, match="the list of edges is empty: give at least one pair"):
+        load_graph([])
+    for bad in ([1, 2], [("a", "b"), ("a", "b", 1)], [("a", "b", {"weight": 1})]):
         with pytest.raises(InputError, match=r"list of edges holds either pairs|the third item of a triple"):
             load_graph(bad)
 

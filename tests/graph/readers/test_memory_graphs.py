@@ -30,8 +30,20 @@ def test_array_values_are_ids_when_nothing_says_how_many_nodes_there_are() -> No
 def test_array_values_are_indices_when_the_number_of_nodes_is_known() -> None:
     assert read_arrays(PAIRS, num_nodes=5).indptr.tolist() == [0, 1, 3, 3, 4, 4]
     assert read_arrays(PAIRS, features=np.eye(5)).num_nodes == 5
-    with pytest.raises(InputError, match=r"outside 0\.\.2"):
-        read_arrays(PAIRS, features=np.eye(3))
+
+
+@pytest.mark.parametrize("edges", [torch.tensor([[0, 1, 2], [1, 2, 3]]), np.array([[0, 1], [1, 2], [2, 3]]), [(0, 3)]])
+def test_fewer_rows_than_the_nodes_that_edges_name(edges: Any) -> None:
+    for rows in (torch.randn(3, 5), np.zeros((3, 5)), sp.csr_matrix((3, 5))):
+        with pytest.raises(InputError, match=r"3 rows of features, but an edge names node 3: .*must be at least 4;"):
+            load_graph(edges, features=rows)
+    with pytest.raises(InputError, match=r"2 texts, but an edge names node 3: .*node_table="):
+        load_graph(edges, text=["zero", "one"])
+    with pytest.raises(InputError, match=r"3 nodes, but an edge names node 3: .*must be at least 4$"):
+        read_arrays(edges, num_nodes=3)
+    assert load_graph(edges, features=np.eye(4)).num_nodes == 4
+    with pytest.raises(InputError, match=r"outside 0\.\.3"):
+        load_graph([(0, -1)], features=np.eye(4))
 
 
 def test_arrays_of_text_and_tuples() -> None:

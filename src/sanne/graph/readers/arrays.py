@@ -35,8 +35,9 @@ def read_arrays(
     """
     sources, targets, own = _ends(edges)
     values = own if weights is None else as_array(weights)
-    count = _count(num_nodes, features, text, labels)
+    count, what = _count(num_nodes, {"rows of features": features, "texts": text, "labels": labels})
     if count is not None and sources.dtype.kind in "iu":
+        _check_last(max((int(end.max()) for end in (sources, targets) if len(end)), default=-1), count, what)
         graph = Graph.from_edges(sources, targets, values, node_ids=np.arange(count), directed=directed)
     else:
         graph = read_tables(edge_table((sources, targets), values), directed=directed)
@@ -62,6 +63,8 @@ def _ends(edges: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], Any]:
     """Sources, targets, and weights if there are any."""
     weights = None
     if isinstance(edges, list):
+        if not edges:
+            raise InputError("the list of edges is empty: give at least one pair (source, target)")
         wide = {len(edge) if isinstance(edge, list | tuple) else 0 for edge in edges}
         if wide not in ({2}, {3}):
             raise InputError("a list of edges holds either pairs (source, target) or triples with a weight")
@@ -103,16 +106,26 @@ def id_column(items: list[Any]) -> pa.Array:
         raise InputError(f"node id {error.object!r} is not valid text: it cannot be saved; rename it") from None
 
 
-def _count(num_nodes: int | None, *rows: Any) -> int | None:
+def _check_last(last: int, count: int, what: str) -> None:
+    if last >= count:
+        own = "" if what == "nodes" else "; if these are ids of your own, give a node table (node_table=)"
+        raise InputError(
+            f"{count} {what}, but an edge names node {last}: nodes are numbered from 0, so there must be at least "
+            f"{last + 1}{own}"
+        )
+
+
+def _count(num_nodes: int | None, rows: dict[str, Any]) -> tuple[int | None, str]:
+    """How many nodes there are, if anything says so, and what they are counted in."""
     if num_nodes is not None:
-        return num_nodes
-    for values in rows:
+        return num_nodes, "nodes"
+    for what, values in rows.items():
         if values is not None:
             shape = values.shape if hasattr(values, "shape") else (len(values),)
             if not shape:
                 raise InputError("features, texts and labels need one row per node, not a single value")
-            return int(shape[0])
-    return None
+            return int(shape[0]), what
+    return None, ""
 
 
 def read_scipy(matrix: Any, *, weight: str | bool | None = None, directed: bool = False) -> Graph:
