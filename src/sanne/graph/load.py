@@ -81,7 +81,7 @@ def load_graph(
         weight: the weight column or attribute. Default: `weight`, if there is one; False reads none.
         src: the edge column with the source. Default: `src`, `source` or `from`.
         dst: the edge column with the target. Default: `dst`, `target` or `to`.
-        id: the node column with ids. Default: `id`.
+        id: the node column with ids. Default: `id`, or the named index of a DataFrame.
         kind: the edge column with the edge type.
         kind_weights: weights of edge types, as in `{"cites": 2, "mentions": 0}` (0 drops a type), or "auto".
         unknown: edges to nodes without a row in the node table: "refuse" (default), "drop", or "add" the nodes.

@@ -9,7 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from sanne.errors import InputError
 from sanne.graph.graph import Graph
+from sanne.graph.load import load_graph
 from sanne.graph.readers.tables import read_tables
 
 
@@ -177,6 +179,35 @@ def test_edge_ids_and_node_ids_of_different_types_meet_as_text(node_ids: list[An
         graph = read_tables(pa.table(edges), pa.table({"id": node_ids}))
         assert graph.node_ids.tolist() == expected
         assert graph.num_edges == 1
+
+
+def test_ids_in_the_index_of_a_data_frame() -> None:
+    edges = pd.DataFrame({"src": ["a", "b"], "dst": ["b", "c"]})
+    nodes = pd.DataFrame({"id": ["c", "a", "b"], "size": [3.0, 1.0, 2.0]})
+    for table, options in (
+        (nodes.set_index("id"), {}),
+        (nodes.rename(columns={"id": "paper"}).set_index("paper"), {}),
+        (nodes.rename(columns={"id": "paper"}).set_index("paper"), {"id": "paper"}),
+        (nodes.set_index(pd.Index([2020, 2021, 2022], name="year")), {}),  # not a feature either
+        (nodes.assign(name=nodes.id).set_index("id"), {"id": "name"}),
+    ):
+        graph = load_graph(edges, node_table=table, **options)
+        assert graph.node_ids.tolist() == ["c", "a", "b"]
+        assert graph.features.tolist() == [[3], [1], [2]]
+    assert load_graph(edges, node_table=nodes.set_index("id")[[]]).node_ids.tolist() == ["c", "a", "b"]
+    with pytest.raises(InputError, match="no column 'id'; found the columns size"):
+        load_graph(edges, node_table=nodes[["size"]])
+    with pytest.raises(InputError, match="row 2: no node id in column 'id'"):
+        load_graph(edges, node_table=nodes.assign(id=["c", None, "b"]).set_index("id"))
+
+
+@pytest.mark.parametrize("column", [pd.Series(["a", "b"], name="id"), pa.chunked_array([["a", "b"]])])
+def test_a_single_column_is_no_table(column: Any) -> None:
+    edges = pd.DataFrame({"src": ["a"], "dst": ["b"]})
+    with pytest.raises(InputError, match=r"the node table is a (Series|ChunkedArray), a single column; expected a ta"):
+        load_graph(edges, node_table=column)
+    with pytest.raises(InputError, match=r"the edge table is a .*, a single column"):
+        load_graph(column)
 
 
 def test_pandas_with_mixed_ids_nulls_and_list_features() -> None:

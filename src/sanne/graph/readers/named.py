@@ -17,7 +17,14 @@ from sanne.graph.ids import is_text
 from sanne.graph.readers.columns import Block, Table, is_numeric, read_features, read_labels, read_texts, read_weights
 from sanne.graph.readers.delimited import COMPRESSED, ending, open_delimited
 from sanne.graph.readers.kinds import Kinds, KindWeights
-from sanne.graph.readers.typed_tables import is_table, open_excel, open_json, open_memory_table, open_parquet
+from sanne.graph.readers.typed_tables import (
+    TypedTable,
+    is_table,
+    open_excel,
+    open_json,
+    open_memory_table,
+    open_parquet,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -211,10 +218,11 @@ def _log_unread(table: Table, read: str, names: Sequence[str], remedy: str = "")
 
 
 def key_column(table: Table, id: str | None = None) -> str:
-    """The column with node ids."""
-    if id is not None:
+    """The column with node ids; without one, a named index."""
+    index = table.index if isinstance(table, TypedTable) else None
+    if id is not None and id != index:
         check_columns(table, [id], "id")
-    key = id or conventional(table, "id")
+    key = id or conventional(table, "id") or index
     if key is None:
         raise InputError(f"{table.name}: no column 'id'; {columns_of(table)}. Name another with --id (id= in Python).")
     return key

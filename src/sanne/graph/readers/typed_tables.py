@@ -30,6 +30,7 @@ class TypedTable:
     name: str
     columns: tuple[str, ...]
     row: str = "row"  # what messages call one
+    index: str | None = None  # a further column: the named index of a data frame, which may hold ids
 
     typed = True
 
@@ -131,15 +132,20 @@ def is_table(source: Any) -> bool:
 
 
 def open_memory_table(source: Any, name: str) -> TypedTable:
-    """A pyarrow table, a pandas data frame (its index is not read) or anything with the Arrow interface."""
-    if isinstance(source, pa.Table):
-        table = source
-    elif _is_pandas(source):
+    """A pyarrow table, a pandas data frame or anything with the Arrow interface."""
+    if _is_pandas(source):
         columns = check_unique(tuple(str(column) for column in source.columns), name)
         arrays = [column_of(source.iloc[:, i], f"{name}, column {column!r}") for i, column in enumerate(columns)]
-        table = pa.table(arrays, names=columns)
-    else:
-        table = pa.table(source)
+        index = None if source.index.name is None else str(source.index.name)
+        if index is None or index in columns:
+            return TypedTable(pa.table(arrays, names=columns), name, columns)
+        arrays.append(column_of(source.index.to_series(), f"{name}, index {index!r}"))
+        return TypedTable(pa.table(arrays, names=(*columns, index)), name, columns, index=index)
+    try:
+        table = source if isinstance(source, pa.Table) else pa.table(source)
+    except pa.ArrowInvalid:
+        kind = type(source).__name__
+        raise InputError(f"the {name} is a {kind}, a single column; expected a table, such as a DataFrame") from None
     return TypedTable(table, name, check_unique(tuple(table.column_names), name))
 
 
