@@ -50,6 +50,25 @@ def test_classes_that_are_alike_get_colours_that_are_not() -> None:
     assert closest_in_group(spread.light, spread.classes) > 100
 
 
+@pytest.mark.parametrize(("side", "papers"), [("light", ("#FFFFFF", "#fcfcfa")), ("dark", ("#15171c",))])
+def test_every_shade_of_a_scale_can_be_seen_on_its_paper(side: str, papers: tuple[str, ...]) -> None:
+    shades = getattr(colour_by("age", np.linspace(0, 1, 300)), side)
+    assert len(set(shades)) == STEPS
+    assert min(contrast(shade, paper) for shade in shades for paper in papers) > 2
+
+
+def contrast(one: str, other: str) -> float:
+    """The contrast ratio of two colours, as WCAG defines it."""
+
+    def luminance(colour: str) -> float:
+        parts = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
+        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return float(linear @ (0.2126, 0.7152, 0.0722))
+
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
 def test_numbers_are_a_scale_that_a_few_extremes_do_not_squeeze() -> None:
     values = np.concatenate([np.linspace(2, 3, 300), [1e9, np.nan]])
     colouring = colour_by("age", values)

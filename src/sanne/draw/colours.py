@@ -27,11 +27,19 @@ NO_COLOUR = 2**16 - 1
 STEPS = 64  # colours on the scale of numbers
 CLASSES_AT_MOST = 200  # in a legend; rarer ones have no colour
 _STOPS = np.array([(68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37)])  # viridis
-_PLACES = np.linspace(0, len(_STOPS) - 1, STEPS)
-_CHANNELS = np.stack([np.interp(_PLACES, np.arange(len(_STOPS)), channel) for channel in _STOPS.T], axis=1).astype(int)
-_SHADES = tuple(f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in _CHANNELS.tolist())
 _NONE: Codes = np.zeros(0, np.uint16)
 _FEW = 20  # integers with more distinct values than this are a scale, not classes
+
+
+def _shades(stops: npt.NDArray[np.int64]) -> tuple[str, ...]:
+    """`STEPS` colours from the first of these stops to the last."""
+    places = np.linspace(0, len(stops) - 1, STEPS)
+    channels = np.stack([np.interp(places, np.arange(len(stops)), channel) for channel in stops.T], axis=1).astype(int)
+    return tuple(f"#{red:02x}{green:02x}{blue:02x}" for red, green, blue in channels.tolist())
+
+
+# Without the end that could hardly be seen on that paper.
+_LIGHT_SHADES, _DARK_SHADES = _shades(_STOPS[:-1]), _shades(_STOPS[1:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +92,7 @@ def colour_by(title: str, values: Any, vectors: npt.NDArray[Any] | None = None, 
             np.isfinite(numbers)
         ]  # from percentiles, since a few outliers would squeeze the others together
         low, high = np.percentile(known, (1, 99)).tolist() if len(known) else (0.0, 0.0)
-        found = Colouring(title, "number", _NONE, low=low, high=high, light=_SHADES, dark=_SHADES)
+        found = Colouring(title, "number", _NONE, low=low, high=high, light=_LIGHT_SHADES, dark=_DARK_SHADES)
         return replace(found, codes=found.encode(numbers))
     given = np.asarray(has_label(column.tolist()), bool)
     sizes = Counter(str(value) for value in column[given].tolist())
