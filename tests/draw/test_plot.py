@@ -105,6 +105,15 @@ def test_any_column_is_coloured_by(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         plot_map(VECTORS, LABELS, tmp_path / "map.png", color="flavour", columns=columns)
 
 
+def test_predicted_labels_have_the_colours_of_labels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    predicted = np.where(LABELS == 2, 0, LABELS)  # other sizes, and a class that is never predicted
+    picture = drawn(monkeypatch, tmp_path, VECTORS, LABELS, columns={"predicted label": predicted}, method="pca")
+    colour_of = [dict(zip(one.classes, one.light, strict=True)) for one in picture.colourings[:2]]
+    assert [one.title for one in picture.colourings[:2]] == ["label", "predicted label"]
+    assert colour_of[0] == colour_of[1]
+    assert (picture.colourings[0].hexes() == picture.colourings[1].hexes()).sum() == (LABELS != 2).sum()
+
+
 def test_a_column_without_values_is_refused_before_the_map_is_laid_out(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -1,12 +1,18 @@
 """What the page asks of a running server: the map, newcomers on it, places for vectors, and a search."""
 
+import json
 import time
+from pathlib import Path
 from typing import Any
 
 import httpx
 import numpy as np
 import pytest
 from running_server import RunningServer
+
+from planted import planted_graph
+from sanne.serve.engine.engine import Engine
+from sanne.serve.explorer.routes import Explorer
 
 COUNT = 120  # nodes of the shared server's graph, p0 to p119
 
@@ -154,3 +160,22 @@ def test_the_page_needs_no_token_but_the_map_does(model: Any, tmp_path: Any) -> 
             assert anyone.get(path).status_code == 401
         assert server.client.get("/v1/map").status_code == 200
         assert server.terminate() == 0
+
+
+def test_predicted_numbers_of_classes_have_their_names_and_colours(model: Path, tmp_path: Path) -> None:
+    graph = planted_graph()
+    engine = Engine.open(model, graph, tmp_path / "store")
+    named = np.array(["ants", "bees", "cats"], object)[graph.labels]
+    for labels, known in ((named, True), (graph.labels, False)):
+        explorer = Explorer(engine, graph, tmp_path / "store", labels)
+        try:
+            about = json.loads(bytes(explorer.info().body))
+        finally:
+            explorer.close()
+        label, predicted = about["colourings"][:2]
+        assert predicted["title"] == "predicted label"
+        for part in ("classes", "light", "dark"):
+            assert predicted[part] == label[part]
+        assert ("ants" in predicted["classes"]) == known
+        assert about["class_names"] == ({"0": "ants", "1": "bees", "2": "cats"} if known else {})
+    engine.close()

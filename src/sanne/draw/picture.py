@@ -1,7 +1,7 @@
 """What a map shows: points, colourings, named regions; shared by pictures, pages and the server."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ from sanne.draw.colours import NO_COLOUR, Colouring, colour_by, plain
 from sanne.draw.regions import Region, find_clusters, find_levels, find_regions, region_names
 
 COMMUNITY = "community"  # the colouring by broad region
+LABEL, PREDICTED = "label", "predicted label"  # which have the same colours where they have the same classes
 _FEWEST = 40  # nodes with regions; fewer have too few words to name them by
 
 
@@ -31,7 +32,7 @@ class Nodes:
         if len(points) >= _FEWEST:
             levels = find_levels(self._clusters, points)
             names = region_names(
-                levels, texts=self.texts, labels=self.columns.get("label"), ids=self.ids, rows=self.reduced
+                levels, texts=self.texts, labels=self.columns.get(LABEL), ids=self.ids, rows=self.reduced
             )
             regions, broad = find_regions(points, levels, names), names[0][0]
             if len(broad) > 1:
@@ -48,8 +49,11 @@ class Nodes:
     def given(self) -> list[Colouring]:
         """A colouring for every column that holds one value a node and is not empty."""
         single = {name: values for name, values in self.columns.items() if np.ndim(values) == 1}
-        found = [colour_by(name, values, self.reduced, scale=name != "label") for name, values in single.items()]
-        return [one for one in found if (one.codes != NO_COLOUR).any()]
+        found = {name: colour_by(name, values, self.reduced, scale=name != LABEL) for name, values in single.items()}
+        if LABEL in found and PREDICTED in found and {*found[PREDICTED].classes} <= {*found[LABEL].classes}:
+            codes = found[LABEL].encode(single[PREDICTED])
+            found[PREDICTED] = replace(found[LABEL], title=PREDICTED, codes=codes)
+        return [one for one in found.values() if (one.codes != NO_COLOUR).any()]
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,7 @@
 """The page at /, and the routes it needs besides the engine's: the map, new nodes on it, and a search."""
 
 from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,10 +12,11 @@ from pydantic import BaseModel, Field
 
 from sanne.draw.colours import NO_COLOUR
 from sanne.draw.page import FILES
-from sanne.draw.picture import COMMUNITY
+from sanne.draw.picture import COMMUNITY, LABEL, PREDICTED
 from sanne.draw.regions import Region
 from sanne.errors import FieldError
 from sanne.graph.graph import Graph
+from sanne.model.classifier import Label
 from sanne.serve.engine.engine import Engine
 from sanne.serve.explorer.map import NodeMap
 from sanne.serve.explorer.search import Hit, NodeSearch
@@ -26,7 +28,7 @@ from sanne.serve.http.work import to_json
 _PLACED_AT_ONCE = 200  # new nodes; the page asks again for more
 _CACHED = {"cache-control": "private, max-age=31536000, immutable"}
 _NOT_CACHED = {"cache-control": "no-store"}
-PREDICTED, UNCERTAINTY = "predicted label", "uncertainty"
+UNCERTAINTY = "uncertainty"
 _BINARY = "application/octet-stream"
 Answer = dict[str, Any]  # what the page reads is described in docs/page.md
 
@@ -80,7 +82,7 @@ class Explorer:
         """The map; the first call computes a simple one and starts computing a better one in the background."""
         if self._map is None:
             vectors = np.load(self._store / "vectors.npy", mmap_mode="r")  # the first ones: the map does not move
-            columns = ({} if self._labels is None else {"label": self._labels}) | self._columns()
+            columns = ({} if self._labels is None else {LABEL: self._labels}) | self._columns()
             if self.engine.predicts:
                 columns[PREDICTED] = self._predicted(vectors)
             columns[UNCERTAINTY] = np.load(self._store / "uncertainty.npy")
@@ -125,6 +127,7 @@ class Explorer:
             "reads": self.engine.reads,
             "feature_width": self.engine.feature_width,
             "predicts": self.engine.predicts,
+            "class_names": {str(label): name for label, name in self._class_names.items()},
         }
         return json_response(to_json(about), _NOT_CACHED)
 
@@ -200,4 +203,14 @@ class Explorer:
         classifier = self.engine.classifier
         parts = np.array_split(vectors, len(vectors) // 50_000 + 1)
         likely = np.concatenate([classifier.probabilities(part).argmax(axis=1) for part in parts])
-        return np.array([str(name) for name in classifier.classes], object)[likely]
+        return np.array([self._class_names.get(label, str(label)) for label in classifier.classes], object)[likely]
+
+    @cached_property
+    def _class_names(self) -> dict[Label, str]:
+        """Names of the classifier's labels, if these are the numbers of the graph's classes, which have names."""
+        numbers, names = self._graph.labels, self._labels
+        if not self.engine.predicts or numbers is None or names is None or names is numbers or np.ndim(numbers) != 1:
+            return {}
+        name_of = {label: str(name) for label, name in zip(numbers.tolist(), names.tolist(), strict=True)}
+        name_of.pop(-1, None)  # no class
+        return name_of if name_of.keys() == {*self.engine.classifier.classes} else {}
