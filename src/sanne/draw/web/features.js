@@ -30,5 +30,6 @@ function numberOf(text) {
 
 function countFault(part, count, width) {
   if (!Number.isFinite(Number(part))) return `“${part}” is neither a number nor an index with a number, like 45:2.5.`;
-  return `There are ${count} numbers, but the model reads ${width}; as an index, “${part}” is not an integer.`;
+  const given = count === 1 ? "There is 1 number" : `There are ${count} numbers`;
+  return `${given}, but the model reads ${width}; “${part}” is not an index from 0 to ${width - 1}.`;
 }
