@@ -1,7 +1,7 @@
 // A field that finds nodes by id or text as you type: a list to choose from with mouse or keyboard.
 
 import { getJson } from "./api.js";
-import { dot, element } from "./dom.js";
+import { dot, element, say } from "./dom.js";
 
 const WAIT = 160; // milliseconds after the last key before the server is asked
 const LIMIT = 12;
@@ -51,7 +51,10 @@ export class Finder {
     this.found = found;
     this.at = found.length ? 0 : -1;
     this.list.replaceChildren(...found.map((node, place) => this._option(node, place)));
-    if (message) this.list.append(element("li", { class: "none" }, message));
+    if (message) {
+      this.list.append(element("li", { class: "none", role: "option", "aria-disabled": "true" }, message));
+      say(message);
+    }
     this._open(found.length > 0 || message !== null);
     this._mark();
   }
