@@ -136,7 +136,7 @@ export class AddForm {
       const { nodes: [answer] } = await postJson(keep ? "v1/nodes" : "v1/embed", query);
       const { nodes: [place] } = await postJson("v1/map/place", { nodes: [{ vector: answer.vector }] });
       this._explain(answer, keep, node.links.length);
-      this.placed(answer, place, keep);
+      await this.placed(answer, place, keep); // from then on its id is known to be taken
       if (keep) this._begin();
     } catch (error) {
       this._complain(error);
@@ -149,14 +149,15 @@ export class AddForm {
   _begin() {
     this.links = [];
     this.draft = { id: "", body: "" };
-    byId("add-id").value = this._freeId();
-    const body = byId("add-body");
+    this.form.querySelector("#add-id").value = this._freeId();
+    const body = this.form.querySelector("#add-body");
     if (body) body.value = "";
     this._drawLinks();
   }
 
   _complain(error) {
     const where = error instanceof Failure && error.field ? ` (${error.field})` : "";
+    this.answer.hidden = true;
     this.fault.textContent = error.message + where;
     this.fault.hidden = false;
     this.fault.scrollIntoView({ block: "nearest" });
@@ -170,7 +171,7 @@ export class AddForm {
     const verdict = kept ? `${answer.id} was added. It can be found, linked to and walked through.` : `Preview of ${answer.id}. It has not been added yet.`;
     this.answer.replaceChildren(
       element("p", { class: "verdict" }, verdict),
-      answer.prediction ? predictionLine(answer.prediction) : "",
+      answer.prediction ? predictionLine(answer.prediction, this.info.class_names) : "",
       element("p", { class: "facts" }, uncertaintyFact(answer.uncertainty)),
       linksLine(links),
       element("h3", {}, "Explanation", element("span", { class: "soft" }, "share of the vector")),
