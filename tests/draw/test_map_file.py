@@ -32,12 +32,12 @@ CanvasRenderingContext2D.prototype.clearRect = function (...box) {
   return clear.apply(this, box);
 };
 """
-LONELY = 12  # has no links
+UNKNOWN, LONELY = 3, 12  # have no links: a new node, as of an older graph, and another
 
 
 def links() -> Any:
-    """A ring, without one node."""
-    ends = [i for i in range(COUNT) if i != LONELY]
+    """A ring, without two nodes."""
+    ends = [i for i in range(COUNT) if i not in (UNKNOWN, LONELY)]
     ring = sparse.csr_matrix((np.ones(len(ends)), (ends, ends[1:] + ends[:1])), shape=(COUNT, COUNT))
     return ring + ring.T
 
@@ -103,6 +103,13 @@ def test_a_node_is_found_by_its_text_and_shows_text_and_links(page: Page) -> Non
 def test_a_node_without_links_says_so(page: Page) -> None:
     find(page, f"paper-{LONELY}", f"paper-{LONELY}")
     expect(page.locator("#panel .alone")).to_contain_text("no links")
+
+
+def test_a_new_node_without_links_is_not_said_to_have_none(page: Page) -> None:
+    find(page, f"paper-{UNKNOWN}", f"paper-{UNKNOWN}")
+    expect(page.locator("#panel .facts").first).to_contain_text("added after the fit")
+    expect(page.locator("#panel")).to_contain_text("This file has no links of it")
+    expect(page.locator("#panel .alone, #panel h3")).to_have_count(0)
 
 
 def test_points_can_be_coloured_by_every_column(page: Page) -> None:

@@ -10,10 +10,11 @@ const FIRST = 12; // neighbours listed before “Show more”
 
 const UNCERTAINTY = "How undecided its vector is, from 0 to 1: the higher, the more often a prediction from it is wrong";
 const NO_LINKS = "It has no links: its vector is made of its own words or features alone.";
+const UNKNOWN_LINKS = "This file has no links of it.";
 
-// What a classifier says of a node: its labels and the runner-up, with their probabilities.
-export function predictionLine({ labels, runner_up: other }) {
-  const likely = ({ label, probability }) => [element("b", {}, label), ` ${percent(probability)}`];
+// What a classifier says of a node: its labels and the runner-up, by their `names`, with their probabilities.
+export function predictionLine({ labels, runner_up: other }, names = {}) {
+  const likely = ({ label, probability }) => [element("b", {}, names[label] ?? label), ` ${percent(probability)}`];
   const parts = labels.flatMap((one, place) => [place ? ", " : "", ...likely(one)]);
   return element("p", { class: "facts prediction" }, element("span", {}, "predicted ", ...parts),
     other && element("span", {}, "runner-up ", ...likely(other)));
@@ -24,10 +25,15 @@ export function uncertaintyFact(value) {
   return element("span", { title: UNCERTAINTY }, "uncertainty ", element("b", {}, shown));
 }
 
-export const linksLine = (count) => (count === 0 ? element("p", { class: "facts alone" }, NO_LINKS) : "");
+// A remark on a node without links, or whose links are unknown (undefined).
+export function linksLine(count) {
+  if (count === undefined) return element("p", { class: "facts" }, UNKNOWN_LINKS);
+  return count === 0 ? element("p", { class: "facts alone" }, NO_LINKS) : "";
+}
 
 export class Details {
   predicts = false; // whether the server has a classifier
+  names = {}; // of its labels, where they are numbers of classes with names
 
   constructor(nodes, lists, { close, add }) {
     this.nodes = nodes;
@@ -48,6 +54,7 @@ export class Details {
       ]);
       if (this.current !== id) return null;
       panel.replaceChildren(this._head(String(node.id)), ...this._parts(node, like.similar, said?.nodes[0]));
+      this.recolour();
       return { node, neighbours: node.neighbours?.map((entry) => entry.id), similar: like.similar.map((entry) => entry.id) };
     } catch (error) {
       if (this.current !== id) return null;
@@ -63,6 +70,15 @@ export class Details {
     this.current = undefined;
   }
 
+  // Show the class of the node as the map is coloured now.
+  recolour() {
+    if (!this.kind?.isConnected) return;
+    const { colouring } = this.nodes;
+    const label = this.nodes.describe(this.nodes.row(this.node.id)) ?? this.node.label ?? null;
+    this.kind.hidden = label === null || colouring?.title === "uncertainty";
+    this.kind.replaceChildren(dot(this.lists.colour(this.node.id)), label ?? "");
+  }
+
   _head(title) {
     const button = element("button", { type: "button", class: "close", "aria-label": "Close", title: "Close (Esc)" }, "×");
     button.addEventListener("click", this.close);
@@ -70,12 +86,9 @@ export class Details {
   }
 
   _parts(node, similar, prediction) {
-    const row = this.nodes.row(node.id);
-    const label = this.nodes.describe(row) ?? node.label;
-    const facts = element("p", { class: "facts" });
-    if (label !== undefined && label !== null && this.nodes.colouring?.title !== "uncertainty") {
-      facts.append(element("span", { class: "kind" }, dot(this.lists.colour(node.id)), label));
-    }
+    this.node = node;
+    this.kind = element("span", { class: "kind" });
+    const facts = element("p", { class: "facts" }, this.kind);
     if (node.added) facts.append(element("span", {}, "added after the fit"));
     facts.append(uncertaintyFact(node.uncertainty));
     if (node.stale) facts.append(element("span", {}, "its vector is out of date: something changed nearby"));
@@ -83,7 +96,7 @@ export class Details {
     add.addEventListener("click", () => this.add(node.id));
     return [
       facts,
-      prediction ? predictionLine(prediction.prediction ?? prediction) : "",
+      prediction ? predictionLine(prediction.prediction ?? prediction, this.names) : "",
       linksLine(node.degree),
       node.text ? element("p", { class: "body" }, node.text) : "",
       isOffline ? "" : element("div", { class: "actions" }, add),
@@ -96,15 +109,14 @@ export class Details {
 
   _neighbours(node) {
     const weighted = node.neighbours.some(({ weight }) => weight !== 1);
-    const entries = node.neighbours.map(({ id, weight }) => ({
-      id, amount: weighted ? weight.toPrecision(3) : this.nodes.className(this.nodes.row(id)) ?? "",
-    }));
+    const entries = node.neighbours.map(({ id, weight }) => (weighted ? { id, amount: weight.toPrecision(3) } : { id }));
     const list = (count) => this.lists.list(entries.slice(0, count), "No links.");
     if (entries.length <= FIRST) return [list(FIRST)];
     const place = element("div", {}, list(FIRST));
     const more = element("button", { type: "button", class: "plain more" }, `Show ${entries.length - FIRST} more`);
     more.addEventListener("click", () => {
       place.replaceChildren(list(entries.length));
+      if (node.degree > entries.length) place.append(element("p", { class: "empty" }, `the first ${entries.length} of ${number(node.degree)}`));
       more.remove();
       place.querySelectorAll("button")[FIRST]?.focus();
     });

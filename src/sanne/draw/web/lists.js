@@ -18,7 +18,12 @@ export class Lists {
     return row === undefined ? null : colourOf(this.nodes.colours[row]);
   }
 
-  // Entries are {id, amount, share}: text on the right, and a bar if there is a share.
+  // Colour what is listed inside an element as the map is coloured now.
+  recolour(place) {
+    for (const button of place.querySelectorAll(".list button")) this._paint(button);
+  }
+
+  // Entries are {id, amount, share}: text on the right, which is the class if left out, and a bar if there is a share.
   list(entries, empty) {
     if (!entries.length) return element("p", { class: "empty" }, empty);
     const largest = Math.max(...entries.map((entry) => entry.share ?? 0));
@@ -26,20 +31,29 @@ export class Lists {
   }
 
   _button({ id, name, amount, share }, largest) {
-    const colour = this.colour(id);
-    const button = element("button", { type: "button", "data-id": id },
-      dot(colour), element("span", { class: "name" }, name ?? id), element("span", { class: "amount" }, amount ?? ""));
+    const button = element("button", { type: "button", "data-id": id }, dot(null),
+      element("span", { class: "name" }, name ?? id), element("span", { class: amount === undefined ? "amount class" : "amount" }, amount));
     if (share !== undefined) {
       const bar = element("span");
       bar.style.width = `${(100 * share) / largest}%`;
-      if (colour) bar.style.setProperty("--dot", colour);
       button.append(element("span", { class: "share", "aria-hidden": "true" }, bar));
     }
+    this._paint(button);
     const row = this.nodes.row(id) ?? -1;
     if (row < 0) button.title = "Not on the map, which shows a sample of the nodes";
     for (const event of ["pointerenter", "focus"]) button.addEventListener(event, () => this.point(row));
     for (const event of ["pointerleave", "blur"]) button.addEventListener(event, () => this.point(-1));
     button.addEventListener("click", () => this.open(id));
     return button;
+  }
+
+  _paint(button) {
+    const { id } = button.dataset;
+    const colour = this.colour(id);
+    for (const part of button.querySelectorAll(".dot, .share span")) {
+      if (colour) part.style.setProperty("--dot", colour);
+    }
+    const kind = button.querySelector(".amount.class");
+    if (kind) kind.textContent = this.nodes.className(this.nodes.row(id)) ?? "";
   }
 }

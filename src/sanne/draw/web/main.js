@@ -119,6 +119,7 @@ function tell() {
   if (came) parts.push(`${number(came)} new`);
   if (info.deleted) parts.push(`${number(info.deleted)} deleted`);
   byId("facts").textContent = parts.join(" · ");
+  byId("facts").classList.toggle("telling", info.drawn < info.total || parts.length > 1); // than their number
   if (info.title) document.querySelector(".brand h1").textContent = info.title;
   if (!scatter) notice("This browser cannot draw the map (it has no WebGL 2). Search and details work without it.", { large: true });
   else if (info.progress !== null) notice("Computing the map. Until then, this is a simple one.", { progress: info.progress });
@@ -137,7 +138,7 @@ async function start() {
     notice(error.message, { large: true, retry: start });
     return;
   }
-  details.predicts = info.predicts;
+  Object.assign(details, { predicts: info.predicts, names: info.class_names });
   tell();
   openFromAddress();
   if (isOffline) return;
@@ -166,9 +167,16 @@ async function recolour(place) {
   const { bytes } = await getBytes(`v1/map/colours?by=${encodeURIComponent(colouring.title)}`);
   setColouring(colouring);
   nodes.setColouring(colouring, place, new Uint16Array(bytes));
-  scatter?.setPalette();
   scatter?.setNodes(nodes);
+  showColours();
+}
+
+// Show the current colours wherever there are any.
+function showColours() {
+  scatter?.setPalette();
   legend.show();
+  lists.recolour(byId("panel"));
+  details.recolour();
   redraw();
 }
 
@@ -376,11 +384,7 @@ addEventListener("keydown", (event) => {
     byId("query").focus();
   } else if (event.key === "0" && event.target === byId("points")) showAll();
 });
-onSchemeChange(() => {
-  scatter?.setPalette();
-  if (info) legend.show();
-  redraw();
-});
+onSchemeChange(showColours);
 if (isOffline) byId("open-add").hidden = true;
 try {
   scatter = new Scatter(byId("points"));

@@ -39,9 +39,10 @@ export async function answer(path) {
 function node(data, id) {
   const row = data.rows.get(id);
   if (row === undefined) throw Object.assign(new Error(`There is no node “${id}” on this map.`), { status: 404 });
-  const ends = data.links ? [...data.links[1].subarray(data.links[0][row], data.links[0][row + 1])] : null;
-  const neighbours = ends?.map((end) => ({ id: data.ids[end], weight: 1 }));
   const added = row >= data.ids.length - data.info.new;
+  let ends = data.links && [...data.links[1].subarray(data.links[0][row], data.links[0][row + 1])];
+  if (added && !ends?.length) ends = null; // the graph may be older than the node: its links are unknown
+  const neighbours = ends?.map((end) => ({ id: data.ids[end], weight: 1 }));
   return { id: data.ids[row], text: data.texts?.[row], degree: ends?.length, neighbours, added, uncertainty: data.uncertainty?.[row] };
 }
 

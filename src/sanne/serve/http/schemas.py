@@ -208,7 +208,7 @@ class EmbeddedNodes(BaseModel):
 
 class KnownNode(AboutNode):
     vector: list[float]
-    neighbours: list[Neighbour] = Field(description="The first ones.")
+    neighbours: list[Neighbour] = Field(description="The first 50.")
     degree: int = Field(description="Number of neighbours.")
     label: str | int | None
     text: str | None
