@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 from running_server import RunningServer, fit_and_save
 
 from planted import TINY
@@ -155,6 +155,7 @@ def test_search_by_id_and_by_text_opens_a_node(visit: Visit) -> None:
     expect(page.locator("#query")).to_be_focused()
     page.keyboard.type("nothing like this")
     expect(page.locator("#query-list .none")).to_contain_text("No node has")
+    expect(page.locator("#said")).to_contain_text("No node has")  # for those who do not see the list
 
 
 def test_every_answer_has_its_uncertainty_and_prediction(visit: Visit, site: RunningServer) -> None:
@@ -184,6 +185,82 @@ def test_points_are_coloured_by_what_is_chosen(visit: Visit) -> None:
     page.select_option("#colour-by", label="uncertainty")
     expect(page.locator("#classes .scale")).to_be_visible()
     assert visit.colours() > 4
+
+
+def test_an_open_panel_follows_the_colouring(visit: Visit) -> None:
+    page = visit.settled()
+    find(page, "#query", "number27", "paper-27")
+    expect_chosen(page, "paper-27")
+    listed, kind = page.locator("#panel .list").first.locator("button").first, page.locator("#panel .kind")
+    expect(kind).to_have_text("topic 1")
+    expect(listed.locator(".amount")).to_have_text("topic 1")
+    colour = "element => getComputedStyle(element).backgroundColor"
+    before = [listed.locator(".dot").evaluate(colour), kind.locator(".dot").evaluate(colour)]
+    page.select_option("#colour-by", label="uncertainty")
+    expect(listed.locator(".amount")).to_have_text(re.compile(r"about 0\.\d+"))
+    expect(kind).to_be_hidden()  # the uncertainty stands there anyway
+    assert listed.locator(".dot").evaluate(colour) != before[0]
+    page.select_option("#colour-by", label="predicted label")
+    expect(kind).to_have_text("topic 1")
+    expect(listed.locator(".amount")).to_have_text("topic 1")
+    assert [listed.locator(".dot").evaluate(colour), kind.locator(".dot").evaluate(colour)] == before
+    page.emulate_media(color_scheme="dark")
+    wait_until(page, lambda: listed.locator(".dot").evaluate(colour) != before[0])
+
+
+def test_the_first_of_many_links_are_listed_and_said_to_be(visit: Visit) -> None:
+    page = visit.settled()
+
+    def with_many(route: Route) -> None:
+        node = route.fetch().json()
+        neighbours = [{"id": f"paper-{i}", "weight": 1.0} for i in range(50)]
+        route.fulfill(json=node | {"neighbours": neighbours, "degree": 1168})
+
+    page.route("**/v1/nodes/paper-59", with_many)
+    find(page, "#query", "paper-59", "paper-59")
+    expect_chosen(page, "paper-59")
+    page.get_by_role("button", name="Show 38 more").click()
+    place = page.locator("#panel div:has(> .list)").first
+    expect(place.locator("button")).to_have_count(50)
+    expect(place).to_contain_text("the first 50 of 1,168")
+
+
+def test_labels_that_are_numbers_of_classes_have_their_names(visit: Visit) -> None:
+    names = {f"topic {i}": f"Subject {i}" for i in range(3)}
+    visit.page.route("**/v1/map", lambda route: route.fulfill(json=route.fetch().json() | {"class_names": names}))
+    page = visit.settled()
+    find(page, "#query", "number27", "paper-27")
+    expect(page.locator("#panel .prediction")).to_contain_text("predicted Subject 1")
+    page.click("#panel .actions .button")
+    page.click("#add-preview")
+    expect(page.locator(".answer .prediction")).to_contain_text("predicted Subject 1")
+
+
+def test_what_is_wrong_with_features_is_said(visit: Visit) -> None:
+    page = visit.settled()
+
+    def said(text: str) -> str:
+        script = """async (text) => {
+          const {parseFeatures} = await import("/page/features.js");
+          try { return JSON.stringify(parseFeatures(text, 1433)); } catch (error) { return error.message; }
+        }"""
+        return str(page.evaluate(script, text))
+
+    assert said("5, 17:2.5") == '{"indices":[5,17],"values":[1,2.5]}'
+    assert said("-1") == "There is 1 number, but the model reads 1433; “-1” is not an index from 0 to 1432."
+    assert said("0.5 1").startswith("There are 2 numbers, but the model reads 1433; “0.5” is not an index")
+    assert said("1433") == "Index 1433 is out of range: the model reads 0 to 1432."
+
+
+def test_the_window_is_filled_and_does_not_scroll(visit: Visit) -> None:
+    page = visit.settled()
+    assert page.evaluate("document.documentElement.scrollHeight <= innerHeight")
+    page.locator("button.class").first.click()
+    parts = [page.locator(part).bounding_box() for part in (".legend-head label", "#colour-by", "#show-all")]
+    label, choice, button = (part or {} for part in parts)
+    assert label["x"] + label["width"] + 6 <= choice["x"]
+    assert choice["x"] + choice["width"] + 6 <= button["x"]
+    assert button["height"] < 30  # one line
 
 
 def test_a_click_on_a_point_opens_its_node(visit: Visit, site: RunningServer) -> None:
@@ -261,6 +338,26 @@ def test_a_newcomer_is_previewed_then_kept_and_stands_on_the_map(visit: Visit, s
     expect(page.locator(".fault")).to_contain_text("fresh", timeout=WAIT)  # the id is taken
 
 
+def test_several_nodes_can_be_kept_one_after_another(visit: Visit, site: RunningServer) -> None:
+    page = visit.settled()
+    page.click("#open-add")
+    kept = []
+    for words in ("genes and cells", "trade and money"):
+        kept.append(page.input_value("#add-id"))
+        page.fill("#add-body", words)
+        page.click("#add-keep")
+        expect(page.locator(".verdict")).to_contain_text(f"{kept[-1]} was added", timeout=WAIT)
+        expect(page.locator("#add-body")).to_have_value("", timeout=WAIT)
+    assert kept[0] != kept[1]
+    page.fill("#add-id", kept[0])
+    page.fill("#add-body", "genes")
+    page.click("#add-keep")
+    expect(page.locator(".fault")).to_contain_text("already exists", timeout=WAIT)
+    expect(page.locator(".answer")).to_be_hidden()
+    for name in kept:
+        site.client.delete(f"/v1/nodes/{name}")
+
+
 def test_nodes_that_others_add_arrive_by_themselves(visit: Visit, site: RunningServer) -> None:
     page = visit.settled()
     facts = page.locator("#facts").text_content() or ""
@@ -306,6 +403,20 @@ def test_it_fits_on_a_phone(page_browser: Browser, site: RunningServer, scheme: 
         assert box["height"] >= 34
     visit.context.close()
     assert visit.faults == []
+
+
+def test_a_phone_says_that_it_shows_a_sample(page_browser: Browser, site: RunningServer) -> None:
+    visit = Visit(page_browser, site.url, viewport={"width": 360, "height": 700}, has_touch=True)
+    none_new = {"arrived": 0, "deleted": 0}
+    visit.page.route("**/v1/map", lambda route: route.fulfill(json=route.fetch().json() | none_new))
+    page = visit.settled()
+    expect(page.locator("#facts")).to_be_hidden()  # only their number
+    sample = none_new | {"total": 2_000_000}
+    page.route("**/v1/map", lambda route: route.fulfill(json=route.fetch().json() | sample))
+    expect(page.locator("#facts")).to_have_text("60 of 2,000,000 nodes", timeout=WAIT)
+    expect(page.locator("#facts")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    visit.context.close()
 
 
 def test_a_server_that_is_gone_is_said_so(page_browser: Browser, served: Path, tmp_path: Path) -> None:
