@@ -17,6 +17,7 @@ from sanne.errors import InputError, ModelFolderError, UnknownNodeError
 from sanne.estimator import SANNE
 from sanne.evaluate.node_classification import classify_split
 from sanne.graph.graph import FloatArray, Graph
+from sanne.graph.load import load_graph
 from sanne.vectors.formats import write_vectors
 from sanne_lab.datasets.splits import load_splits
 
@@ -113,6 +114,15 @@ def test_arrays_given_to_a_caller_are_copies_and_fitted_ones_are_read_only(tmp_p
 def test_bad_arguments_are_refused_by_fit(arguments: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         SANNE(**arguments).fit(PRESENT)
+
+
+@pytest.mark.parametrize("direction", ["along", "against"])
+def test_a_direction_needs_a_directed_graph(direction: str) -> None:
+    pairs = [("a", "b"), ("b", "c"), ("c", "d")]
+    with pytest.raises(InputError, match=rf"direction={direction} needs a directed graph.* --directed \(directed=True"):
+        tiny(direction=direction).fit(load_graph(pairs))
+    assert tiny(direction=direction).fit(load_graph(pairs, directed=True)).node_ids_.tolist() == list("abcd")
+    assert tiny(direction="both").fit(load_graph(pairs)).node_ids_.tolist() == list("abcd")
 
 
 def test_fit_and_transform_read_what_load_graph_reads(fitted: SANNE) -> None:
