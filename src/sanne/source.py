@@ -19,7 +19,7 @@ from sanne.graph.graph import Graph
 from sanne.graph.ids import refuse_control_character
 from sanne.graph.load import EDGE_LISTS, load_graph, tables_in
 from sanne.graph.readers.delimited import check_is_file, check_utf8, ending, near, open_text
-from sanne.graph.readers.named import TABLES, Asked, as_names, key_column, open_table
+from sanne.graph.readers.named import TABLES, Asked, as_names, check_columns, key_column, open_table
 from sanne.graph.readers.tables import read_columns
 from sanne.infer.embed import embed
 from sanne.model.artifact import GRAPH, Artifact
@@ -81,8 +81,11 @@ class ModelSource(Asked):
             raise InputError(f"{self.source} has no node table whose column --text could name: leave it out")
         logger.info("reading %s", self.source)
         options = self.to_dict()
-        if self.remembered and self.node_table and self.label not in open_table(self.node_table, "").columns:
-            options["label"] = None  # new nodes come without
+        if self.remembered and self.node_table:
+            table = open_table(self.node_table, "")
+            check_columns(table, as_names(self.features), "feature", ", which the model was fitted on")
+            if self.label not in table.columns:
+                options["label"] = None  # new nodes come without
         return load_graph(**options)
 
     def _has_tables(self) -> bool:

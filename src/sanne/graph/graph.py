@@ -1,7 +1,8 @@
 """Graph: compressed rows of neighbours, with the user's node ids kept apart from the indices 0..n-1."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+import difflib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Self
 
@@ -92,6 +93,7 @@ class Graph:
     labels: npt.NDArray[Any] | None = None
     checked_ids: CheckedIds = "no"  # what a reader vouches for, so that the ids are not read here
     chosen: dict[str, Any] = field(default_factory=dict)  # options of load_graph that the reader chose itself
+    feature_names: tuple[str, ...] | None = None  # of the columns, where a table has names for them
     check_arcs: Callable[[], None] | None = None  # called before arcs are first used, where a reader left that open
 
     def __post_init__(self) -> None:
@@ -105,6 +107,9 @@ class Graph:
             rows = n if value is None else (value.shape[0] if hasattr(value, "shape") else len(value))
             if rows != n:
                 raise InputError(f"{rows} rows of {name} for {n} nodes: give one row per node")
+        width = 0 if self.features is None else self.features.shape[1]
+        if self.feature_names is not None and len(self.feature_names) != width:
+            raise InputError(f"{len(self.feature_names)} names for {width} feature columns: give one for each")
         _freeze(self.indptr, self.indices, self.weights, self.node_ids)
         if self.checked_ids == "no" and not self.ids_count_up:
             self._check_ids(n)
@@ -135,6 +140,7 @@ class Graph:
         texts: npt.NDArray[np.object_] | None = None,
         labels: npt.NDArray[Any] | None = None,
         chosen: dict[str, Any] | None = None,
+        feature_names: tuple[str, ...] | None = None,
     ) -> Self:
         """Build a graph from index pairs in any order; `node_ids[i]` is the user's name of index i."""
         ids = as_given(node_ids)
@@ -172,6 +178,7 @@ class Graph:
             texts=texts,
             labels=labels,
             chosen=chosen or {},
+            feature_names=feature_names,
         )
 
     @property
@@ -272,7 +279,29 @@ class Graph:
             features=pick(self.features),
             texts=pick(self.texts),
             labels=pick(self.labels),
+            feature_names=self.feature_names,
         )
+
+    def with_columns(self, names: Sequence[str]) -> Self:
+        """The graph with the feature columns of these names, in this order; the same graph if they have no names."""
+        if self.features is None or self.feature_names is None or self.feature_names == tuple(names):
+            return self
+        places = {name: place for place, name in enumerate(self.feature_names)}
+        if missing := [name for name in names if name not in places]:
+            unused = [name for name in self.feature_names if name not in names]
+            close = difflib.get_close_matches(missing[0], unused, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            raise InputError(
+                f"the graph lacks {len(missing)} of the {len(names)} feature columns that the model was fitted on, "
+                f"such as {missing[0]!r}: name the columns as then{hint}"
+            )
+        if isinstance(self.features, np.memmap):
+            raise InputError(
+                "the feature columns of the graph folder are not those that the model was fitted on, or in another "
+                "order: build it with a --features for each, in that order"
+            )
+        columns = np.array([places[name] for name in names])
+        return replace(self, features=self.features[:, columns], feature_names=tuple(names))
 
     def __repr__(self) -> str:
         parts = [f"{self.num_nodes:,} nodes", f"{self.num_edges:,} {'arcs' if self.directed else 'edges'}"]

@@ -13,7 +13,7 @@ from sanne.datasets.catalogue import BENCHMARKS, dataset_names, load_dataset
 from sanne.errors import InputError
 from sanne.graph.folder.store import is_graph_folder, open_graph
 from sanne.graph.graph import Graph
-from sanne.graph.readers.arrays import as_features, as_texts, edge_table, read_arrays, read_scipy
+from sanne.graph.readers.arrays import as_features, as_texts, edge_table, names_of_columns, read_arrays, read_scipy
 from sanne.graph.readers.delimited import ending, near
 from sanne.graph.readers.kinds import KindWeights
 from sanne.graph.readers.named import TABLES, Unknown
@@ -159,7 +159,8 @@ def _read(reader: Reader, source: Any, options: dict[str, Any]) -> Graph:
     if (texts := in_order.get("text")) is not None:
         graph = replace(graph, texts=as_texts(texts, graph.node_ids))
     if (features := in_order.get("features")) is not None:
-        graph = replace(graph, features=as_features(features, graph.node_ids))
+        rows = as_features(features, graph.node_ids)
+        graph = replace(graph, features=rows, feature_names=names_of_columns(features))
     return graph
 
 

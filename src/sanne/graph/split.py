@@ -41,6 +41,7 @@ def hold_out_edges(graph: Graph, fraction: float, seed: int) -> tuple[Graph, Int
         features=graph.features,
         texts=graph.texts,
         labels=graph.labels,
+        feature_names=graph.feature_names,
     )
     return train, pairs[held], non_edges(graph, count, stream)
 

@@ -112,9 +112,10 @@ class Part:
         self._needed = {other: rows for other, (rows, _) in enumerate(found) if len(rows)}
         self.held = max(size for _, size in found)
         feature_map, model = self._artifact.feature_map, self._artifact.model
+        graph = self._artifact.as_fitted(self._graph)
         features = np.empty((len(self._nodes), feature_map.width), np.float32)
         for block in row_blocks(len(features)):
-            features[block] = feature_map.transform(self._graph, self._nodes[block])
+            features[block] = feature_map.transform(graph, self._nodes[block])
         vectors = model.read_whole(Diffusion(self._arcs, self), features)
         if len(vectors):
             path = folder / f"part-{self._number:05}{PARQUET}"

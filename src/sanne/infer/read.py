@@ -30,7 +30,7 @@ class GraphReader:
 
     def __init__(self, artifact: Artifact, graph: Graph, num_nodes: int) -> None:
         self.artifact = artifact
-        self.graph = graph
+        self.graph = graph = artifact.as_fitted(graph)
         self._adjacency = graph.adjacency(artifact.config.walks.direction)
         self._rows: FloatArray | None = None
         self._vectors: FloatArray | None = None

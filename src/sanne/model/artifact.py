@@ -67,7 +67,19 @@ class Artifact:
     sha256: dict[str, str] = field(default_factory=dict)  # of the files that it was read from
     classifier: Classifier | None = None
     _kept: WeakKeyDictionary[Graph, FloatArray] = field(default_factory=WeakKeyDictionary, init=False, compare=False)
+    _ordered: WeakKeyDictionary[Graph, Graph] = field(default_factory=WeakKeyDictionary, init=False, compare=False)
     _some: WeakKeyDictionary[Graph, "_SomeRows"] = field(default_factory=WeakKeyDictionary, init=False, compare=False)
+
+    def as_fitted(self, graph: Graph) -> Graph:
+        """The graph with its feature columns in the order in which they were fitted, as far as they have names."""
+        names = self.record.get("feature_names")
+        if not names or self.feature_map.reads not in ("numbers", "counts"):
+            return graph
+        if (kept := self._ordered.get(graph)) is not None:
+            return kept
+        if (ordered := graph.with_columns(names)) is not graph:
+            self._ordered[graph] = ordered
+        return ordered
 
     def rows(self, graph: Graph) -> FloatArray:
         """Features of all nodes, (nodes, width); kept while the graph is in use, if costly, and read-only then."""

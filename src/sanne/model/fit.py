@@ -71,6 +71,8 @@ def fit_model(
             "directed": graph.directed,
             "weighted": graph.weights is not None,
         },
+        # So that a table with its columns in another order is read right; words have a map of their own.
+        feature_names=None if graph.feature_names is None else list(graph.feature_names),
         seconds=round(seconds, 2),
         versions=versions(*([] if kind is HiddenModel else ["torch"])),
     )

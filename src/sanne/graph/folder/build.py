@@ -69,13 +69,13 @@ def build_graph(
         if found.weighted != columns[0].weighted:
             one, other = (tables[0].name, table.name) if columns[0].weighted else (table.name, tables[0].name)
             raise InputError(f"{one} has weights and {other} has none: give all edge files weights, or none")
-    nodes, key = None, ""
+    nodes, key, names = None, "", None
     with replaced_folder(target) as part:
         if node_table is not None:
             nodes = open_table(Path(node_table), "table")
             named = NodeColumns.of(nodes, asked)
             key = named.key
-            write_node_data(nodes, named, part)
+            names = write_node_data(nodes, named, part)
         build = _Build(list(zip(tables, columns, strict=True)), nodes, key, part, usable, asked.directed, asked.unknown)
         try:
             checked = build.run(as_text=False)
@@ -84,7 +84,7 @@ def build_graph(
         raise_if_interrupted()
         if kinds is not None:
             kinds.check(build.name)
-        write_header(part, directed=asked.directed, checked_ids=checked, sparse_columns={})
+        write_header(part, directed=asked.directed, checked_ids=checked, sparse_columns={}, feature_names=names)
     return open_graph(target)
 
 
@@ -216,9 +216,9 @@ def _write_ids(folder: Path, columns: Iterator[pa.Array | pa.ChunkedArray], as_t
     return "counting" if counting else "unique"
 
 
-def write_node_data(table: Table, columns: NodeColumns, folder: Path) -> None:
-    """Write everything in a node table except the ids."""
-    rows = 0
+def write_node_data(table: Table, columns: NodeColumns, folder: Path) -> tuple[str, ...] | None:
+    """Write everything in a node table except the ids; returns the names of feature columns, if they have some."""
+    rows, names = 0, None
     with contextlib.ExitStack() as stack:
         documents = stack.enter_context(StringsWriter(folder, "texts")) if columns.text else None
         matrix: NpyWriter | None = None
@@ -238,12 +238,14 @@ def write_node_data(table: Table, columns: NodeColumns, folder: Path) -> None:
                         f"{matrix.tail[0]}; give every node lists of the same length"
                     )
                 matrix.write(features)
+                names = columns.names(features)
             if found["labels"] is not None:
                 labels.append(pa.array(found["labels"]).dictionary_encode())
     if rows == 0:
         raise InputError(f"{table.name}: it has no nodes, only column names; add one row per node")
     if columns.label is not None:
         _write_labels(folder, labels, f"{table.name}: column {columns.label!r}", infer=not table.typed)
+    return names
 
 
 def _write_labels(folder: Path, blocks: list[pa.Array], name: str, *, infer: bool) -> None:

@@ -62,6 +62,7 @@ def save_graph(graph: Graph, folder: str | Path) -> None:
             directed=graph.directed,
             checked_ids="counting" if graph.ids_count_up else "unique",
             sparse_columns={name: count for name, count in columns.items() if count is not None},
+            feature_names=graph.feature_names,
         )
 
 
@@ -104,8 +105,20 @@ def _open_graph(place: Path, verify: bool) -> Graph:
         texts=files.texts("texts") if "texts.offsets.npy" in files else None,  # type: ignore[arg-type]
         labels=files.labels(header["sparse_columns"]),
         checked_ids=header["checked_ids"],
+        feature_names=_names(place, header, features),
         check_arcs=functools.partial(_check_arcs, place, n, len(indices), weights is not None),
     )
+
+
+def _names(place: Path, header: dict[str, Any], features: Any) -> tuple[str, ...] | None:
+    """The names of the feature columns, if the folder has them."""
+    names = header.get("feature_names")
+    if names is None:
+        return None
+    all_text = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not all_text or features is None or len(names) != features.shape[1]:
+        raise _damaged(place / HEADER, "the names of features do not fit their columns")
+    return tuple(names)
 
 
 def is_graph_folder(folder: str | Path) -> bool:
@@ -127,7 +140,14 @@ def check_graph_target(folder: str | Path) -> Path:
     return target
 
 
-def write_header(folder: Path, *, directed: bool, checked_ids: CheckedIds, sparse_columns: dict[str, int]) -> None:
+def write_header(
+    folder: Path,
+    *,
+    directed: bool,
+    checked_ids: CheckedIds,
+    sparse_columns: dict[str, int],
+    feature_names: tuple[str, ...] | None = None,
+) -> None:
     """Describe the .npy files of a folder in its graph.json, checksums included."""
     files = {
         path.name: {"bytes": path.stat().st_size, "sha256": _digest(path)} for path in sorted(folder.glob("*.npy"))
@@ -138,6 +158,7 @@ def write_header(folder: Path, *, directed: bool, checked_ids: CheckedIds, spars
         "directed": directed,
         "checked_ids": checked_ids,
         "sparse_columns": sparse_columns,
+        **({"feature_names": feature_names} if feature_names else {}),
         "files": files,
     }
     (folder / HEADER).write_text(json.dumps(header, indent=1) + "\n", encoding="utf-8")

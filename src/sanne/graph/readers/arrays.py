@@ -44,6 +44,7 @@ def read_arrays(
     return replace(
         graph,
         features=None if features is None else as_features(features, graph.node_ids),
+        feature_names=names_of_columns(features),
         texts=None if text is None else as_texts(text, graph.node_ids),
         labels=None if labels is None else as_labels(labels, graph.node_ids),
     )
@@ -172,6 +173,12 @@ def as_features(values: Any, node_ids: npt.NDArray[Any]) -> Any:
         feature = f"the feature {places.data[bad]} in column {places.col[bad]}"
         raise InputError(f"node {shown(node_ids, places.row[bad])} has {feature}; features must be finite numbers")
     return rows
+
+
+def names_of_columns(values: Any) -> tuple[str, ...] | None:
+    """The names of the columns of a data frame."""
+    columns = list(values.columns) if hasattr(values, "columns") else []
+    return tuple(columns) if columns and all(isinstance(name, str) for name in columns) else None
 
 
 def as_texts(values: Iterable[Any], node_ids: npt.NDArray[Any]) -> npt.NDArray[np.object_]:

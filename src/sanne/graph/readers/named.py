@@ -39,6 +39,7 @@ Unknown = Literal["refuse", "drop", "add"]
 _ENDPOINTS = (("src", "dst"), ("source", "target"), ("from", "to"))
 _WORD = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}]{2}|\p{L}[\p{L}\p{N}]+"
 _WORDS = 4  # on average, at least; names have fewer
+_LISTED = 12  # columns that a message names
 _LOOKED_AT = 1000  # rows that are inspected to find text columns
 
 
@@ -183,6 +184,10 @@ class NodeColumns:
     def wanted(self) -> list[str]:
         return list(dict.fromkeys([*self.strings, *self.features]))
 
+    def names(self, features: Any) -> tuple[str, ...] | None:
+        """The names of the columns of features, unless lists hold several without names."""
+        return None if features is None or features.shape[1] != len(self.features) else self.features
+
     def read(self, block: Block, *, infer: bool) -> dict[str, Any]:
         """Texts, features and labels of a block; with `infer`, labels of digits are numbers."""
         return {
@@ -239,12 +244,12 @@ def conventional(table: Table, name: str) -> str | None:
     return next((column for column in table.columns if column.lower() == name), None)
 
 
-def check_columns(table: Table, names: Sequence[str], what: str) -> None:
+def check_columns(table: Table, names: Sequence[str], what: str, why: str = "") -> None:
     for name in names:
         if name not in table.columns:
             close = difflib.get_close_matches(name, table.columns, n=1)
             hint = f"did you mean {close[0]!r}? " if close else ""
-            raise InputError(f"{table.name}: no {what} column {name!r}; {hint}{columns_of(table)}")
+            raise InputError(f"{table.name}: no {what} column {name!r}{why}; {hint}{columns_of(table)}")
 
 
 def columns_of(table: Table) -> str:
@@ -252,4 +257,5 @@ def columns_of(table: Table) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    shown = ", ".join(names[:_LISTED])
+    return shown if len(names) <= _LISTED + 1 else f"{shown}, ..., {names[-1]} ({len(names)} columns)"

@@ -59,13 +59,16 @@ def read_tables(edges: Any, nodes: Any = None, **options: Any) -> Graph:
     if nodes is None:
         ends = sort_ids(ends)
         ids, rows, node_data, chosen = ends.distinct, ends.rows, dict[str, Any](), dict[str, Any]()
+        feature_names = None
     else:
         node_table = open_table(nodes, "node table")
         columns = NodeColumns.of(node_table, asked)
         block = Block.whole(node_table, columns.wanted, columns.strings)
         ids = read_unique_ids(block, columns.key)
         node_data = columns.read(block, infer=not node_table.typed)
-        chosen = {"text": columns.text} if columns.text else {}
+        feature_names = columns.names(node_data["features"])
+        # So that new nodes are read the same way, whatever their table looks like.
+        chosen = {name: value for name, value in (("text", columns.text), ("features", columns.features)) if value}
         rows, more = _rows_of_ends(ends, ids, listed, node_table, asked.unknown)
         if more:
             ids, node_data = _with_more(ids, more, node_data)
@@ -86,6 +89,7 @@ def read_tables(edges: Any, nodes: Any = None, **options: Any) -> Graph:
         node_ids=id_array(ids),
         directed=asked.directed,
         chosen=chosen,
+        feature_names=feature_names,
         **node_data,
     )
 
