@@ -106,7 +106,8 @@ def test_arrays_given_to_a_caller_are_copies_and_fitted_ones_are_read_only(tmp_p
         ({"settings": [("epochs", 3)]}, "dictionary"),
         ({"random_state": -1}, "random_state"),
         ({"random_state": 1.5}, "random_state"),
-        ({"random_state": None}, "random_state"),
+        ({"random_state": np.random.RandomState(0)}, "must be a whole number .*RandomState.*: give one, or None"),
+        ({"random_state": np.random.default_rng(0)}, "must be a whole number .*Generator"),
         ({"random_state": True}, "random_state"),
         ({"random_state": 2**63}, "random_state"),
     ],
@@ -150,6 +151,18 @@ def test_the_same_seed_gives_the_same_vectors_and_another_seed_others(objective:
     assert first.embedding_.shape != other.embedding_.shape or not np.allclose(
         first.embedding_, other.embedding_, atol=1e-3
     )
+
+
+def test_without_a_random_state_every_fit_has_a_seed_of_its_own_that_the_model_keeps(tmp_path: Path) -> None:
+    model = SANNE(settings=TINY, random_state=None)
+    seeds = {model.fit(PRESENT).artifact_.seed, model.fit(PRESENT).artifact_.seed}
+    assert len(seeds) == 2
+    assert model.get_params()["random_state"] is clone(model).random_state is None
+    assert np.array_equal(tiny(model.artifact_.seed).fit(PRESENT).embedding_, model.embedding_)
+    model.save(tmp_path / "model")
+    loaded = SANNE.load(tmp_path / "model")
+    assert loaded.random_state == model.artifact_.seed
+    assert np.array_equal(clone(loaded).fit(PRESENT).embedding_, model.embedding_)
 
 
 def test_fit_resumes_from_a_checkpoint_to_the_same_vectors(tmp_path: Path) -> None:

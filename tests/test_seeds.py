@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from sanne.paper.device import torch_stream
-from sanne.seeds import PURPOSES, derived_seed, mix, numpy_stream, step, walk_stream
+from sanne.seeds import PURPOSES, derived_seed, fresh_seed, mix, numpy_stream, step, walk_stream
 
 MASK = 2**64 - 1
 
@@ -30,6 +30,14 @@ def test_streams_repeat_and_do_not_touch_the_global_state() -> None:
     first, second = (torch.rand(5, generator=torch_stream(3, "shuffle", 7)) for _ in range(2))
     assert torch.equal(first, second)
     assert torch.equal(before, torch.random.get_rng_state())
+
+
+def test_fresh_seeds_differ_whatever_state_numpy_is_in() -> None:
+    np.random.seed(0)  # noqa: NPY002
+    first = [fresh_seed() for _ in range(4)]
+    np.random.seed(0)  # noqa: NPY002
+    assert len({*first, *(fresh_seed() for _ in range(4))}) > 4  # among 32 bits
+    assert all(0 <= seed < 2**32 for seed in first)
 
 
 def test_mix_is_the_finaliser_of_splitmix64() -> None:

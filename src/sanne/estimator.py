@@ -24,6 +24,7 @@ from sanne.model.artifact import GRAPH, VECTORS, Artifact, check_model_target
 from sanne.model.card import model_card
 from sanne.model.fit import EpochHook, fit_model
 from sanne.model.model import Run
+from sanne.seeds import fresh_seed
 from sanne.vectors.formats import Dtype, read_vectors, write_vectors
 from sanne.vectors.search import most_similar
 from sanne.vectors.vectors import Embedding
@@ -38,6 +39,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
 
     `recipe` names a set of settings (`best`, `fast`, `paper`); `settings` changes some of them by name, as in
     `SANNE(settings={"dim": 128, "restart_steps": 16})`; `progress` shows a bar (None: only on a terminal).
+    `random_state` is a whole number; None draws a fresh one at every fit, kept in the model as `artifact_.seed`.
 
     `embedding_`, `uncertainty_` and `node_ids_` are read-only; `fit_transform` and `transform` give copies.
 
@@ -52,7 +54,7 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         recipe: str = DEFAULT_RECIPE,
         *,
         settings: dict[str, Any] | None = None,
-        random_state: int = 0,
+        random_state: int | None = 0,
         progress: bool | None = None,
     ) -> None:
         self.recipe = recipe
@@ -272,8 +274,14 @@ def _check_direction(direction: Direction, graph: Graph) -> None:
 
 
 def _checked_seed(seed: Any) -> int:
+    if seed is None:
+        drawn = fresh_seed()
+        logger.info("random_state=None: drew the seed %d", drawn)
+        return drawn
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or not 0 <= int(seed) < 2**63:
-        raise InputError(f"random_state must be a whole number from 0 to 2**63 - 1, not {seed!r}")
+        raise InputError(
+            f"random_state must be a whole number from 0 to 2**63 - 1, not {seed!r}: give one, or None for a fresh one"
+        )
     return int(seed)
 
 

@@ -4,6 +4,7 @@ A walk's stream depends only on (seed, epoch, node, walk), so that walks are the
 whatever the batch size, the order of work or the number of threads.
 """
 
+import secrets
 from collections.abc import Callable
 from typing import TypeVar, cast
 
@@ -76,6 +77,11 @@ PURPOSES = {
     "newcomers": 23,
     "kinds": 24,
 }
+
+
+def fresh_seed() -> int:
+    """A seed that nobody chose, short enough to be copied by hand."""
+    return secrets.randbits(32)
 
 
 def derived_seed(seed: int, purpose: str, *counters: int) -> int:
