@@ -2,7 +2,9 @@
 
 import copy
 import dataclasses
-from collections.abc import Iterable, Iterator
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,6 +25,7 @@ from sanne.files.atomic import check_target, replaced_file
 from sanne.graph.graph import FloatArray, Graph
 from sanne.graph.ids import did_you_mean, match_ids, plain_ids
 from sanne.graph.load import load_graph
+from sanne.graph.readers.named import open_table
 from sanne.graph.readers.tables import read_label_rows
 from sanne.infer.embed import embed_parts
 from sanne.model.classifier import Classifier, Label, Prediction, given_labels
@@ -30,6 +33,9 @@ from sanne.vectors.text import quoted
 
 ENDINGS = (".parquet", ".csv")
 _ROWS_AT_ONCE = 10_000
+_DIGITS = 6  # of an uncertainty, as of a probability
+
+logger = logging.getLogger(__name__)
 
 
 class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -156,6 +162,22 @@ def fitted_rows(model: SANNE, ids: list[Any]) -> npt.NDArray[np.int64]:
     return rows
 
 
+def label_column(model: SANNE, table: Path, label: str | None) -> str | None:
+    """The column of labels that is named, or that of the fit if the table has it; else None, the usual one."""
+    source = model.artifact_.record.get("source")
+    fitted = source.get("label") if isinstance(source, dict) else None
+    return fitted if label is None and fitted in open_table(table, "label table").columns else label
+
+
+def likely_separator(labels: Sequence[Label]) -> str | None:
+    """What seems to stand between labels of the same node: two of the parts at least are in several labels."""
+    for mark in ";|":
+        parts = [{part.strip() for part in str(label).split(mark)} for label in labels]
+        if sum(count > 1 for count in Counter(part for some in parts for part in some).values()) > 1:
+            return mark
+    return None
+
+
 def learn_from_table(
     model: SANNE,
     table: Path,
@@ -167,8 +189,10 @@ def learn_from_table(
 ) -> tuple[Classifier, list[Any]]:
     """The classifier of a table of labels, and the ids in it that the model does not know.
 
-    A node has several labels if a `separator` stands between them, or if it has several rows.
+    A node has several labels if a `separator` stands between them, or if it has several rows. The column of labels is
+    that of the fit, if the table has it.
     """
+    label = label_column(model, table, label)
     nodes, labels, unknown = read_label_rows(table, model.node_ids_, label, id)
     if separator is not None:
         parts = [[part.strip() for part in str(text).split(separator)] for text in labels]
@@ -186,6 +210,7 @@ def learn_from_table(
     members[places, codes] = True
     several = bool((members.sum(axis=1) > 1).any())
     vectors = model.embedding_[rows]
+    logger.info("learning %d labels from %s nodes", len(classes), f"{len(rows):,}")
     return learn_classifier(vectors, members, classes.tolist(), several=several, seed=seed, progress=None), unknown
 
 
@@ -217,7 +242,7 @@ def check_predictions(path: Path) -> None:
 def write_predictions(path: Path, predictions: Iterable[tuple[Label, Prediction, float]]) -> int:
     """Write one row per node and label: probability, runner-up, and the vector's uncertainty; returns how many."""
     rows = [
-        (node_id, label, probability, *(found.runner_up or (None, None)), uncertainty)
+        (node_id, label, probability, *(found.runner_up or (None, None)), round(uncertainty, _DIGITS))
         for node_id, found, uncertainty in predictions
         for label, probability in found.labels
     ]

@@ -161,14 +161,57 @@ def test_rare_classes_are_named_with_what_is_done_about_them(place: Path, run: R
 def test_labels_of_other_nodes_are_passed_over_with_a_note(place: Path, run: Run) -> None:
     with Path("labels.csv").open("a", encoding="utf-8") as file:
         file.write("stranger,bees\n")
-    code, _, err = run("model", "--labels", "labels.csv")
+    code, _, err = run("model", "--labels", "labels.csv", "--out", "p.csv")
     assert code == 0, err
-    assert "1 ids of labels.csv are not in the model and were passed over, such as 'stranger'" in err
+    assert "1 id of labels.csv is not in the model, and passed over: 'stranger'" in err
+
+
+def test_labels_joined_by_a_separator_are_asked_about(place: Path, run: Run) -> None:
+    table = pd.read_csv("labels.csv")
+    table.loc[::2, "label"] += ";rare"
+    table.to_csv("joined.csv", index=False)
+    hint = "labels contain ';': if a node may have several, give --separator ';'"
+    assert hint in run("model", "--labels", "joined.csv", "--out", "p.csv")[2]
+    assert "--separator" not in run("model", "--labels", "joined.csv", "--separator", ";", "--out", "p.csv")[2]
+    table["label"] = LABELS[::2]
+    table["label"] = table["label"].replace({"bees": "bees; wasps", "stars": "stars, moons"})
+    table.to_csv("plain.csv", index=False)
+    assert "--separator" not in run("model", "--labels", "plain.csv", "--out", "p.csv")[2]
+
+
+def test_labels_are_read_from_the_column_of_the_fit(place: Path, run: Run) -> None:
+    table = pd.read_csv("labels.csv").rename(columns={"label": "section"})
+    table.to_csv("sections.csv", index=False)
+    assert "no column 'label'" in run("model", "--labels", "sections.csv", "--out", "p.csv")[2]
+    model = SANNE.load("model")
+    model.artifact_.record["source"] = {"source": "edges.csv", "label": "section"}
+    model.save("model")
+    for other in (table, table.assign(label="x"), table.rename(columns={"section": "label"})):
+        other.to_csv("sections.csv", index=False)
+        code, out, err = run("model", "--labels", "sections.csv", "--out", "p.csv", "--json")
+        assert code == 0, err
+        assert set(json.loads(out)["classes"]) == {"bread", "bees", "stars"}
+
+
+def test_a_few_labels_make_no_certainty(place: Path, run: Run) -> None:
+    table = pd.DataFrame({"id": IDS, "label": LABELS}).groupby("label").head(3)
+    table[table["label"] != "stars"].iloc[:5].to_csv("five.csv", index=False)
+    code, _, err = run("model", "--labels", "five.csv", "--out", "p.csv")
+    assert code == 0, err
+    assert "probabilities are rough: 5 labelled nodes are too few to calibrate on" in err
+    assert pd.read_csv("p.csv")["probability"].between(0.5, 0.999).all()
+
+
+def test_numbers_of_a_csv_file_have_six_digits_at_most(place: Path, run: Run) -> None:
+    assert run("model", "--labels", "labels.csv", "--out", "p.csv")[0] == 0
+    found = pd.read_csv("p.csv", dtype=str)
+    for name in ("probability", "runner_up_probability", "uncertainty"):
+        assert found[name].str.fullmatch(r"[01](\.\d{1,6})?|\de-0\d").all()
 
 
 MISTAKES = {
     "nothing saved": (None, ("--out", "p.csv"), "--labels FILE --save"),
-    "no such file": (None, ("--labels", "label.csv"), "label.csv: no such file"),
+    "no such file": (None, ("--labels", "label.csv", "--out", "p.csv"), "label.csv: no such file"),
     "no label column": ("id,class\np1,a\np2,b\n", (), "no column 'label'; found the columns id, class"),
     "misspelt column": ("id,label\np1,a\np2,b\n", ("--label", "labl"), "did you mean 'label'?"),
     "no known id": ("id,label\np1x,a\np2x,b\n", (), "did you mean 'p1'?"),
@@ -177,8 +220,9 @@ MISTAKES = {
     "header only": ("id,label\n", (), "add one row per label"),
     "a class per node": ("id,label\np1,a\np2,b\np3,c\n", (), "check that the label column holds classes"),
     "no out": (None, ("--nodes", "new.txt"), "--out predictions.parquet"),
+    "nothing to write": (None, ("--labels", "labels.csv"), "--save to keep the classifier"),
     "save without labels": (None, ("--save", "--out", "p.csv"), "give --labels"),
-    "empty separator": (None, ("--labels", "labels.csv", "--separator", ""), "--separator ';'"),
+    "empty separator": (None, ("--labels", "labels.csv", "--out", "p.csv", "--separator", ""), "--separator ';'"),
     "bad ending": (None, ("--labels", "labels.csv", "--out", "p.xlsx"), "use one of .parquet, .csv"),
     "newcomers without their graph": (
         None,
@@ -193,7 +237,7 @@ def test_a_mistake_is_one_line_with_a_remedy(name: str, place: Path, run: Run) -
     table, options, remedy = MISTAKES[name]
     if table is not None:
         Path("mine.csv").write_text(table, encoding="utf-8")
-        options = ("--labels", "mine.csv", *options)
+        options = ("--labels", "mine.csv", "--out", "p.csv", *options)
     code, out, err = run("model", *options)
     assert (code, out) == (2, "")
     assert remedy in err

@@ -41,6 +41,7 @@ def predict(
     from sanne.predict import (
         check_predictions,
         learn_from_table,
+        likely_separator,
         predict_nodes,
         save_classifier,
         saved_classifier,
@@ -48,8 +49,9 @@ def predict(
     )
     from sanne.source import ModelSource, read_node_list
 
-    if out is None and (labels is None or graph or node_table or nodes):
-        raise InputError("missing --out: give --out predictions.parquet")
+    if out is None and (not save or labels is None or graph or node_table or nodes):
+        keep = "" if labels is None or save else ", or --save to keep the classifier in the model folder"
+        raise InputError(f"missing --out: give --out predictions.parquet{keep}")
     if labels is None and (label is not None or separator is not None or save or (id is not None and nodes is None)):
         raise InputError("--label, --id, --separator and --save are about a table of labels: give --labels labels.csv")
     if separator == "":
@@ -76,10 +78,12 @@ def predict(
         options.show(result | {"classes": dict(_sizes(classifier)), "unknown_ids": len(unknown)}, as_json)
         return
     if unknown:
-        options.notes.print(
-            f"{len(unknown):,} ids of {labels} are not in the model and were passed over, such as {unknown[0]!r}"
-        )
+        passed = "1 id of {} is" if len(unknown) == 1 else f"{len(unknown):,} ids of {{}} are"
+        shown = f"{unknown[0]!r}" if len(unknown) == 1 else f"such as {unknown[0]!r}"
+        options.notes.print(f"{passed.format(labels)} not in the model, and passed over: {shown}")
     if labels is not None:
+        if separator is None and (mark := likely_separator([*classifier.classes, *classifier.record["left_out"]])):
+            options.notes.print(f"labels contain {mark!r}: if a node may have several, give --separator {mark!r}")
         _show_classes(classifier)
     options.show(result, as_json, f"wrote {out}" if out else None)
 
@@ -104,7 +108,7 @@ def _sizes(classifier: "Classifier") -> list[tuple[str, int]]:
 
 
 def _show_classes(classifier: "Classifier") -> None:
-    from sanne.evaluate.classifier import FEW_LABELS
+    from sanne.evaluate.classifier import FEW_CALIBRATED, FEW_LABELS
     from sanne.model.classifier import shown_labels
 
     sizes = _sizes(classifier)
@@ -113,5 +117,9 @@ def _show_classes(classifier: "Classifier") -> None:
         options.notes.print(f"and {len(sizes) - _CLASSES_SHOWN} more labels")
     if few := [name for name, size in sizes if size < FEW_LABELS]:
         options.notes.print(f"few labels, so expect mistakes: {shown_labels(few)} have fewer than {FEW_LABELS} nodes")
+    if (count := classifier.record["nodes"]) < FEW_CALIBRATED:
+        options.notes.print(
+            f"probabilities are rough: {count} labelled nodes are too few to calibrate on, {FEW_CALIBRATED} are enough"
+        )
     if left_out := classifier.record["left_out"]:
         options.notes.print(f"left out and never predicted: {shown_labels(left_out)} have a single node")
