@@ -23,6 +23,7 @@ from sanne.graph.graph import FloatArray, Graph
 from sanne.graph.ids import match_ids
 from sanne.graph.readers.tables import read_columns, read_label_table
 from sanne.graph.split import hold_out_edges
+from sanne.predict import label_column
 from sanne.seeds import numpy_stream
 from sanne.source import ModelSource
 from sanne.vectors.formats import read_vectors
@@ -68,7 +69,7 @@ def labels_of(
 ) -> npt.NDArray[Any] | None:
     """One label per fitted node, from a table or from the graph itself."""
     if labels is not None:
-        return read_label_table(labels, model.node_ids_, label, id)
+        return read_label_table(labels, model.node_ids_, label_column(model, labels, label), id)
     if graph is None or graph.labels is None:
         return None
     found = graph.labels[graph.nodes_of(model.node_ids_)]
@@ -113,7 +114,7 @@ def judge_classes(
     scores = {}
     for name, rows in vectors.items():
         logger.info("scoring %s", name)
-        scores[name] = task.score(rows)
+        scores[name] = task.score(rows, progress=None)
     own = scores.pop("sanne")
     baselines = {name: {key: score[key] for key in ("mean", "std")} for name, score in scores.items()}
     return {
@@ -157,7 +158,7 @@ def compare(
             rows.append({"system": name, "missing": str(error)})
             continue
         seconds = round(time.perf_counter() - started, 2)
-        score = task.score(vectors)
+        score = task.score(vectors, progress=None)
         rows.append({"system": name, "mean": score["mean"], "std": score["std"], "seconds": seconds})
     return {"metric": "accuracy, %", **task.described(), "systems": rows}
 
@@ -167,15 +168,15 @@ def judge_links(model: SANNE, graph: Graph, fraction: float, seed: int) -> dict[
     train_graph, positives, negatives = hold_out_edges(graph, fraction, seed)
     logger.info("fitting again without %s edges", f"{len(positives):,}")
     again = SANNE(**model.get_params()).fit(train_graph)
-    scores = {
-        name: score_links(rows, positives, negatives)
-        for name, rows in {"sanne": again.embedding_, **_baselines(train_graph, seed)}.items()
-    }
+    systems = {"sanne": again.embedding_, **_baselines(train_graph, seed)}
+    logger.info("scoring %s edges", f"{len(positives):,}")
+    scores = {name: score_links(rows, positives, negatives) for name, rows in systems.items()}
     own = scores.pop("sanne")
     return {"task": "links", "held_out": len(positives), "fraction": fraction, **own, "baselines": scores}
 
 
 def _baselines(graph: Graph, seed: int) -> dict[str, FloatArray]:
+    logger.info("computing baselines")
     return {
         "smoothed features": smoothed_features(graph, graph, seed),
         "own features": own_features(graph, graph, seed),
@@ -189,10 +190,12 @@ def judge_communities(
     rows = graph.nodes_of(model.node_ids_)
     graph = graph if np.array_equal(rows, np.arange(graph.num_nodes)) else graph.subgraph(rows)
     links = graph.adjacency("both").to_scipy()
-    scores = {
-        name: score_communities(vectors, labels, adjacency=links, num_communities=count, seed=seed)
-        for name, vectors in {"sanne": model.embedding_, **_baselines(graph, seed)}.items()
-    }
+    scores = {}
+    for name, vectors in {"sanne": model.embedding_, **_baselines(graph, seed)}.items():
+        logger.info("clustering %s", name)
+        scores[name] = score_communities(
+            vectors, labels, adjacency=links, num_communities=count, seed=seed, progress=None
+        )
     own = scores.pop("sanne")
     return {"task": "communities", **own, "baselines": scores}
 
@@ -213,6 +216,7 @@ def draw_model(
 ) -> int:
     """Draw the fitted vectors, with new nodes from a vectors file; returns how many points there are."""
     graph = origin.load() if origin.source else None
+    label = label if labels is None else label_column(model, labels, label)
     classes = labels_of(model, graph, labels, origin, label, id)
     if color == (label if labels is not None else origin.label):
         color = color and "label"  # what the map calls that column

@@ -11,6 +11,7 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sanne.device import calm_threads
 from sanne.errors import InputError
 from sanne.evaluate.splits import has_label
+from sanne.progress import steps
 from sanne.seeds import derived_seed
 from sanne.vectors.normalise import unit
 
@@ -23,6 +24,7 @@ def score_communities(
     num_communities: int | None = None,
     num_starts: int = 10,
     seed: int = 0,
+    progress: bool | None = False,
 ) -> dict[str, float | None]:
     """Cluster vectors by direction; compare the clusters with labels (NMI, ARI) and with the graph (modularity).
 
@@ -45,11 +47,11 @@ def score_communities(
         raise InputError(f"{num_communities} communities of {len(rows)} nodes: choose 1 to {len(rows)}")
     directions = unit(rows)
     distinct = len(np.unique(directions, axis=0)) if num_communities > 1 else 1
-    means = KMeans(
-        min(num_communities, distinct), n_init=num_starts, random_state=derived_seed(seed, "cluster") % 2**31
-    )
-    with calm_threads(rows):
-        found = np.asarray(means.fit_predict(directions), np.int64)
+    stream = np.random.RandomState(derived_seed(seed, "cluster") % 2**31)
+    starts = steps(range(num_starts), of="k-means", unit="start", shown=progress)
+    with calm_threads(rows):  # as KMeans with n_init does, which tells nobody how far it is
+        tried = [KMeans(min(num_communities, distinct), n_init=1, random_state=stream).fit(directions) for _ in starts]
+    found = np.asarray(min(tried, key=lambda one: one.inertia_).labels_, np.int64)
     scores = dict.fromkeys(("nmi", "ari", "modularity"))
     if names is not None:
         truth, same = names[known].astype(str), found[known]

@@ -10,6 +10,7 @@ from sanne.errors import InputError
 from sanne.evaluate.logistic import regressions
 from sanne.evaluate.splits import IntArray, Splits, has_label, seeded_splits
 from sanne.model.classifier import shown_labels
+from sanne.progress import steps
 
 _PATIENCE = 4  # values of C that do worse on validation, before larger ones are given up
 
@@ -99,11 +100,12 @@ class ClassTask:
             )
         return cls(names.tolist(), found, splits, names[rare].tolist())
 
-    def score(self, vectors: npt.NDArray[Any]) -> dict[str, Any]:
+    def score(self, vectors: npt.NDArray[Any], *, progress: bool | None = False) -> dict[str, Any]:
         """Mean, deviation and validation accuracy over the splits, each split, and a confusion matrix of them all."""
         confusion = np.zeros((len(self.names), len(self.names)), np.int64)
         scores = []
-        for train, val, test in zip(self.splits.train, self.splits.val, self.splits.test, strict=True):
+        parts = list(zip(self.splits.train, self.splits.val, self.splits.test, strict=True))
+        for train, val, test in steps(parts, of="classifying", unit="split", shown=progress):
             score, given = classify_split(vectors, self.codes, train, val, test)
             np.add.at(confusion, (self.codes[test], given), 1)
             scores.append(score)
