@@ -172,6 +172,8 @@ def test_networkx_kinds_of_graph() -> None:
     weights = read_networkx(many).weights
     assert weights is not None
     assert weights.tolist() == [3, 3]
+    repeated = read_networkx(nx.MultiGraph([(1, 2), (1, 2)]))
+    assert (repeated.num_edges, repeated.weights) == (1, None)
     grid = read_networkx(nx.grid_2d_graph(2, 2))
     assert grid.node_ids.tolist()[0] == "(0, 0)"
     some = nx.Graph([(1, 2, {"weight": 1.0}), (2, 3)])
