@@ -10,6 +10,7 @@ from sanne import SANNE, Graph, load_graph
 from sanne.errors import InputError
 from sanne.graph.folder.build import build_graph
 from sanne.graph.folder.store import open_graph, save_graph
+from sanne.infer.explain import made_of
 from sanne.source import ModelSource
 
 COLUMNS = ["height", "weight", "age", "speed"]
@@ -39,6 +40,17 @@ def test_a_missing_column_is_named(model: SANNE, people: pd.DataFrame) -> None:
     renamed = load_graph(EDGES, node_table=people.rename(columns={"height": "Height"}))
     with pytest.raises(InputError, match=r"1 of the 4 feature columns .* such as 'height'.*did you mean 'Height'"):
         model.transform(renamed)
+
+
+def test_explanations_name_the_columns(model: SANNE, people: pd.DataFrame) -> None:
+    (made,) = made_of(model.artifact_, load_graph(EDGES, node_table=people), ["n3"])
+    assert made.reads == "columns"
+    assert made.words
+    assert {word.word for word in made.words} <= set(COLUMNS)
+    bare = load_graph(EDGES)
+    (made,) = made_of(SANNE("fast", random_state=0).fit(bare).artifact_, bare, ["n3"])
+    assert made.reads == "links"
+    assert not made.words
 
 
 def test_rows_without_names_are_read_in_their_order(model: SANNE, people: pd.DataFrame) -> None:

@@ -73,7 +73,7 @@ def fit(
         return
     with claimed(out), options.limited(memory, out):
         graph = _load(origin)
-        origin = replace(origin, **graph.chosen)  # new nodes are read the same way, whatever their table looks like
+        origin = replace(origin, **graph.chosen)
         seconds = _fit_and_save(model, graph, origin, out, resume, dtype)
     record = model.artifact_.record
     losses = record.get("losses")  # of a model that is trained

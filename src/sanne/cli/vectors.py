@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 _SOON_READ = 100_000  # nodes; a graph this small is read just to tell whether one of them has links
 _PARTS = {
-    "own": "its own words",
-    "around": "words of nodes around it",
+    "own": "its own {}",
+    "around": "{} of nodes around it",
     "links": "its links",
     "degree": "how many links it has",
     "average": "centring",
@@ -211,12 +211,15 @@ def _print(one: "MadeOf") -> None:
     alone = "" if one.has_links else "; it has no links, so its vector is made of its own text or numbers, if any"
     options.notes.print(f"node {one.node_id}: uncertainty {one.uncertainty:.2f}{alone}")
     if one.parts:
+        names = _PARTS | ({"links": "where short walks lead"} if one.reads == "links" else {})
         options.print_table(
-            (f"node {one.node_id}", "share"), [(_PARTS[n], _percent(share)) for n, share in one.parts.items()]
+            (f"node {one.node_id}", "share"),
+            [(names[part].format(one.reads), _percent(share)) for part, share in one.parts.items()],
         )
     if one.words:
         rows = [(word.word, _percent(word.share), _percent(word.own)) for word in one.words]
-        options.print_table(("word", "share", "by its own text"), rows)
+        text = one.reads == "words"
+        options.print_table((one.reads[:-1], "share", f"by its own {'text' if text else 'values'}"), rows)
     for title, listed in (("link to", one.links), ("node on its walks", one.nodes)):
         if listed:
             options.print_table((title, "share"), [(str(other), _percent(share)) for other, share in listed])

@@ -40,6 +40,7 @@ class MadeOf:
     uncertainty: float
     has_links: bool
     parts: dict[str, float] = field(default_factory=dict)  # of everything
+    reads: str = "words"  # what nodes are described by: words, columns, or links where they have neither
     words: list[Word] = field(default_factory=list)
     links: list[tuple[Any, float]] = field(default_factory=list)  # to nodes that fit knew
 
@@ -78,12 +79,14 @@ def _made_of(reader: GraphReader, node: int, count: int, has_links: bool) -> Mad
     parts["degree"] = pull.degree
     parts["average"] = 1 - sum(parts.values())  # what is taken from all vectors, so that their mean is zero
     parts = {name: float(share) for name, share in parts.items()}
-    names = views.base.column_names or [f"column {number}" for number in range(len(words))]
+    fitted = reader.artifact.record.get("feature_names") or [f"column {number}" for number in range(len(words))]
+    names = views.base.column_names or fitted
     words, own = (np.append(shares[: len(names) - 1], shares[len(names) - 1 :].sum()) for shares in (words, own))
     if views.base.reads_links:  # neighbours are the words
-        return replace(made, parts=parts, links=_named(names, words, count))
+        return replace(made, parts=parts, reads="links", links=_named(names, words, count))
     described = [Word(str(names[i]), float(words[i]), float(own[i])) for i in _largest(words, count)]
-    return replace(made, parts=parts, words=described, links=links)
+    reads = "words" if views.reads == "text" else "columns"
+    return replace(made, parts=parts, reads=reads, words=described, links=links)
 
 
 def _by_column(views: Views, columns: Any, weights: FloatArray, pull: Pull) -> Doubles:
