@@ -80,6 +80,16 @@ def test_words_that_any_other_may_follow_name_nothing_though_regions_use_them_mo
         assert set(name.split(" · ")) <= set(SUBJECTS[g].split())
 
 
+def test_in_few_short_texts_a_frequent_word_with_ever_other_followers_names_nothing() -> None:
+    stream = np.random.default_rng(0)
+    group, others = np.repeat(np.arange(4), [150, 600, 600, 600]), [f"thing{i}" for i in range(20000)]
+    words = [SUBJECTS[g].split()[0] for g in group.tolist()]
+    texts = [f"{' '.join(stream.choice(others, 4))}, {word}" for word in words]
+    texts[:90] = [f"{stream.choice(others)} using {stream.choice(others)}, {word}" for word in words[:90]]
+    names = region_names(np.stack([group] * 3, axis=1), texts=texts, ids=group, rows=np.eye(4)[group])
+    assert names[0][0][0] == "bread"  # and not "bread · using", though most of its texts, and no others, have it
+
+
 def test_keywords_in_any_order_name_regions() -> None:
     stream = np.random.default_rng(0)
     group = np.repeat(np.arange(4), 100)

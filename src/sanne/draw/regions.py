@@ -34,6 +34,8 @@ _ADDRESS = re.compile(r"\w+://\S+|www\.\S+")
 _BREAK = re.compile(r"[^\w\s'-]+|\n")  # between phrases
 _WORDS = 20_000  # that are considered
 _GLUE = (0.07, 10)  # share of all words, and how many, that must follow a function word
+_OFTEN = 0.002  # of all words: for such a word this share is enough, or one of its own occurrences
+_GLUE_OFTEN = (0.06, 0.5)
 _PROSE = 0.8  # of all words are such, at most; in lists of keywords any word may follow any other
 _NAMED = (2, 3, 3)  # words in a name, by level
 _CLEAR = 0.5  # of the score of a name's first word, which its others have at least
@@ -180,9 +182,15 @@ def _glue(texts: Sequence[str]) -> set[str]:
     for (word, _), count in Counter(pair for phrase in phrases for pair in pairwise([*words(phrase), ""])).items():
         following[word].append(count)
     sizes = {word: sum(counts) for word, counts in following.items()}
-    least = max(_GLUE[0] * _variety(list(sizes.values())), _GLUE[1])
-    found = {word for word, counts in following.items() if len(counts) > least and _variety(counts) > least}
-    return found if sum(sizes[word] for word in found) <= _PROSE * sum(sizes.values()) else set()
+    total, variety = sum(sizes.values()), _variety(list(sizes.values()))
+
+    def least(word: str) -> float:
+        share, own = _GLUE_OFTEN
+        often = sizes[word] >= _OFTEN * total
+        return max(_GLUE[1], min(share * variety, own * sizes[word]) if often else _GLUE[0] * variety)
+
+    found = {word for word, counts in following.items() if len(counts) > least(word) < _variety(counts)}
+    return found if sum(sizes[word] for word in found) <= _PROSE * total else set()
 
 
 def _variety(counts: Sequence[int]) -> float:
