@@ -23,7 +23,7 @@ from sanne.graph.graph import FloatArray, Graph
 from sanne.graph.ids import match_ids
 from sanne.graph.readers.tables import read_columns, read_label_table
 from sanne.graph.split import hold_out_edges
-from sanne.predict import label_column
+from sanne.predict import label_column, warn_if_read
 from sanne.seeds import numpy_stream
 from sanne.source import ModelSource
 from sanne.vectors.formats import read_vectors
@@ -69,7 +69,8 @@ def labels_of(
 ) -> npt.NDArray[Any] | None:
     """One label per fitted node, from a table or from the graph itself."""
     if labels is not None:
-        return read_label_table(labels, model.node_ids_, label_column(model, labels, label), id)
+        column = warn_if_read(model, label_column(model, labels, label))
+        return read_label_table(labels, model.node_ids_, column, id)
     if graph is None or graph.labels is None:
         return None
     found = graph.labels[graph.nodes_of(model.node_ids_)]

@@ -169,6 +169,17 @@ def label_column(model: SANNE, table: Path, label: str | None) -> str | None:
     return fitted if label is None and fitted in open_table(table, "label table").columns else label
 
 
+def warn_if_read(model: SANNE, label: str | None) -> str | None:
+    """Warn about a column of labels that the model read as a feature; returns the column."""
+    if label in (model.artifact_.record.get("feature_names") or ()):
+        logger.warning(
+            "the model read the column %r as a feature, so labels from it look easier than they are: fit it again with "
+            "--label %s (label=), or without that column",
+            *(label, label),
+        )
+    return label
+
+
 def likely_separator(labels: Sequence[Label]) -> str | None:
     """What seems to stand between labels of the same node: two of the parts at least are in several labels."""
     for mark in ";|":
@@ -192,7 +203,7 @@ def learn_from_table(
     A node has several labels if a `separator` stands between them, or if it has several rows. The column of labels is
     that of the fit, if the table has it.
     """
-    label = label_column(model, table, label)
+    label = warn_if_read(model, label_column(model, table, label))
     nodes, labels, unknown = read_label_rows(table, model.node_ids_, label, id)
     if separator is not None:
         parts = [[part.strip() for part in str(text).split(separator)] for text in labels]

@@ -22,6 +22,7 @@ from planted import TINY, planted_graph
 from sanne import SANNE, Graph, NodeClassifier, load_graph
 from sanne.cli import main
 from sanne.errors import InputError, ModelFolderError, UnknownNodeError
+from sanne.predict import learn_from_table
 
 GRAPH = planted_graph(signal=1.5)
 NAMES = np.array(["bread", "bees", "stars"], object)[np.asarray(GRAPH.labels)]
@@ -380,3 +381,20 @@ def test_wrong_arguments_are_named(model: SANNE) -> None:
         NodeClassifier(model).fit(IDS, LABELS[1:])
     with pytest.raises(InputError, match="positive number"):
         NodeClassifier(model, C=-1.0).fit(IDS, LABELS)
+
+
+def test_labels_that_the_model_read_as_a_feature_are_warned_about(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    stream = np.random.default_rng(0)
+    kinds = np.repeat([0, 1], 20)
+    table = pd.DataFrame({"id": range(40), "size": stream.normal(size=40), "digit": kinds})
+    edges = [(i, j) for i, j in stream.integers(0, 40, (120, 2)).tolist() if i != j]
+    table.to_csv(tmp_path / "nodes.csv", index=False)
+    leaking = SANNE("fast", random_state=0).fit(load_graph(edges, node_table=table))
+    learn_from_table(leaking, tmp_path / "nodes.csv", label="digit")
+    assert "the model read the column 'digit' as a feature" in caplog.text
+    caplog.clear()
+    fair = SANNE("fast", random_state=0).fit(load_graph(edges, node_table=table, label="digit"))
+    learn_from_table(fair, tmp_path / "nodes.csv", label="digit")
+    assert "as a feature" not in caplog.text
