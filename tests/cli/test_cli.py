@@ -378,7 +378,9 @@ def test_dim_is_the_setting_of_that_name(tables: Path, run: Run) -> None:
         assert code == 0, err
     settings = [json.loads((tables / out / "config.json").read_text())["settings"] for out in ("option", "setting")]
     assert settings[0] == settings[1]
-    assert run(*fit_arguments("wrong", "--dim", 0))[0] == 2
+    code, _, err = run(*fit_arguments("wrong", "--dim", 8))
+    assert (code, "dim must lie between 16 and 4096, or be 0" in err) == (2, True)
+    assert "4096, or 0" in run("fit", "--help")[1]
 
 
 def test_data_list_names_the_datasets(run: Run) -> None:

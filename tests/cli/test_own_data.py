@@ -5,9 +5,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from sanne.vectors.formats import read_vectors
+from sanne import SANNE
+from sanne.vectors.formats import read_vectors, write_vectors
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -122,8 +124,9 @@ def test_an_id_in_another_case_is_asked_about(own: Path, run: Run) -> None:
 
 
 def test_resuming_where_nothing_was_interrupted_says_so(own: Path, run: Run) -> None:
-    code, _, err = run(*OWN, "--out", "m", "--unknown", "drop", "--recipe", "fast", "--resume")
-    assert (code, "no unfinished fit to continue" in err) == (0, True), err
+    for recipe in ("fast", "best"):
+        code, _, err = run(*OWN, "--out", "m", "--unknown", "drop", "--recipe", recipe, "--resume", "--force")
+        assert (code, "only the recipe paper writes checkpoints" in err, "unfinished" in err) == (0, True, False), err
 
 
 def test_a_fitted_node_without_links_says_so(own: Path, run: Run) -> None:
@@ -204,6 +207,47 @@ def test_every_answer_has_its_uncertainty_and_a_node_without_links_says_so(own: 
     assert run("predict", "m", *labels, *later, "--out", "p.csv")[0] == 0
     lines = (own / "p.csv").read_text(encoding="utf-8").splitlines()
     assert (lines[0].rsplit(",", 1)[1], 0 <= float(lines[-1].rsplit(",", 1)[1]) < 1) == ('"uncertainty"', True)
+
+
+def test_an_id_that_begins_like_an_option_and_a_wrong_choice_have_a_remedy(run: Run) -> None:
+    for command in ("similar", "explain"):
+        code, _, err = run(command, "m", "-5")
+        assert (code, "put -- before a node id that begins with -" in err) == (2, True), err
+    assert "before a node id" not in run("similar", "m", "--vectrs", "v.csv")[2]
+    assert "before a node id" not in run("evaluate", "m", "-5")[2]
+    code, _, err = run("evaluate", "m", "--task", "clasify")
+    assert (code, "'clasify' is not one of 'classify'" in err, "Value error" in err) == (2, True, False), err
+
+
+def test_nodes_near_a_zero_vector_are_called_arbitrary(own: Path, run: Run) -> None:
+    assert run(*OWN, "--out", "m", "--unknown", "drop")[0] == 0
+    width = SANNE.load("m").embedding_.shape[1]
+    write_vectors(own / "v.parquet", np.array(["blank"]), np.zeros((1, width), np.float32), np.zeros(1, np.float32))
+    code, _, err = run("similar", "m", "blank", "--vectors", "v.parquet")
+    assert (code, "nothing is known about blank: its vector is zero" in err) == (0, True), err
+    assert "arbitrary" not in run("similar", "m", "p1")[2]
+
+
+def test_what_takes_long_has_a_name(own: Path, run: Run, caplog: pytest.LogCaptureFixture) -> None:
+    """The clock on a terminal shows what is logged."""
+    caplog.set_level("INFO", "sanne")
+    column = ["--unknown", "drop", "--label", "section"]
+    for command, stages in (
+        ([*OWN, *column, "--estimate"], ["timing fits of parts of the graph"]),
+        ([*OWN, *column, "--out", "m"], ["learning from them", "writing m"]),
+        (
+            ["predict", "m", "--labels", "classes.csv", "--id", "package", "--out", "p.csv"],
+            ["learning 3 labels from 36"],
+        ),
+        (["evaluate", "m"], ["computing baselines", "scoring sanne"]),
+        (["evaluate", "m", "--task", "links"], ["fitting again", "computing baselines", "scoring"]),
+        (["evaluate", "m", "--task", "communities"], ["computing baselines", "clustering sanne"]),
+        (["plot", "m", "--out", "m.png"], ["drawing 36 nodes", "naming regions", "writing m.png"]),
+    ):
+        caplog.clear()
+        code, _, err = run(*command)
+        assert code == 0, err
+        assert [stage for stage in stages if stage not in caplog.text] == []
 
 
 @pytest.mark.parametrize("task", ["links", "communities"])

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 import typer
+from typer.core import TyperCommand
 
 from sanne.cli.build import build, bundle, data_app
 from sanne.cli.evaluate import compare, evaluate
@@ -19,6 +20,23 @@ from sanne.errors import SanneError
 from sanne.interrupts import remembered_interrupts, was_interrupted
 from sanne.research import WHERE, research_module
 
+
+class Command(TyperCommand):
+    """A command whose wrong options are told what to do."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The rest of the arguments, as of any command."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:  # of typer's own copy of click, or of click
+            if isinstance(message := getattr(error, "message", None), str):
+                error.message = message.replace("Value error, ", "")  # type: ignore[attr-defined]
+            short = not getattr(error, "option_name", "--").startswith("--")
+            if short and any(parameter.name in ("node_id", "node_ids") for parameter in self.params):
+                error.message += ": put -- before a node id that begins with -"  # type: ignore[attr-defined]
+            raise
+
+
 app = typer.Typer(
     help="Vectors for the nodes of a graph, and for nodes that arrive later, without fitting again.",
     no_args_is_help=True,
@@ -28,7 +46,7 @@ app = typer.Typer(
 )
 app.callback()(program_options)
 for _command in (build, fit, embed, predict, similar, explain, evaluate, compare, plot, export, bundle, serve, demo):
-    app.command()(_command)
+    app.command(cls=Command)(_command)
 app.add_typer(data_app, name="data")
 
 

@@ -26,7 +26,7 @@ def fit(
     out: Annotated[Path | None, typer.Option(help="The model folder to write.")] = None,
     columns: options.Columns,
     recipe: options.Recipe = DEFAULT_RECIPE,
-    dim: Annotated[int | None, typer.Option(help="Dimensions of a vector. Default: the recipe's.", min=1)] = None,
+    dim: Annotated[int | None, typer.Option(help="Dimensions of a vector: 16 to 4096, or 0 for the default.")] = None,
     text_encoder: Annotated[
         str | None,
         typer.Option(
@@ -68,6 +68,7 @@ def fit(
         from sanne.estimate import estimate_fit
 
         graph = _load(origin)
+        options.logger.info("timing fits of parts of the graph")
         starting = time.process_time()
         options.show(estimate_fit(graph, config, seed).of_command(starting).to_dict(), as_json)
         return
@@ -109,7 +110,10 @@ def _fit_and_save(
     if checkpoint.exists() and not resume:
         options.notes.print(f"starting over: {checkpoint} holds an unfinished fit (--resume continues it)")
     if resume and not checkpoint.exists():
-        options.notes.print(f"no unfinished fit to continue: there is no {checkpoint}; fitting from the start")
+        why = f"no unfinished fit to continue: there is no {checkpoint}"
+        if model.recipe != "paper":
+            why = "--resume does nothing here: only the recipe paper writes checkpoints"
+        options.notes.print(f"{why}; fitting from the start")
     started = time.perf_counter()
     try:
         model.fit(graph, checkpoint=checkpoint, resume=resume)

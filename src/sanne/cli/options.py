@@ -23,6 +23,7 @@ from sanne.errors import InputError
 if TYPE_CHECKING:
     from sanne.graph.graph import Graph
 
+logger = logging.getLogger(__name__)
 notes = Notes(stderr=True, highlight=False, soft_wrap=True, markup=False)
 
 TIMED = ("build", "fit", "embed", "predict", "similar", "explain", "evaluate", "compare", "plot", "export")

@@ -103,6 +103,7 @@ def embed(
     wanted = None if nodes is None else read_node_list(nodes, id)
     count = now.num_nodes if wanted is None else len(wanted)
     if out is None or estimate:
+        options.logger.info("timing parts of the graph")
         starting = time.process_time()
         options.show(estimate_embedding(artifact, now, count).of_command(starting).to_dict(), as_json)
         return
@@ -153,6 +154,8 @@ def similar(
     elif graph is not None or node_table is not None:
         fitted.embed(now := origin.load(), [node_id])
     found = fitted.similar(node_id, k)
+    if not fitted.vector(node_id).any():
+        options.notes.print(f"nothing is known about {node_id}: its vector is zero, and the nodes listed are arbitrary")
     if now is not None or fitted.artifact_.num_nodes <= _SOON_READ:
         with suppress(InputError):  # the graph may have moved, or lack a node that only --vectors knows
             has_links = not options.note_alone(now or origin.load(), [node_id])

@@ -76,6 +76,7 @@ def plot_map(
     if color not in (None, COMMUNITY, *(colouring.title for colouring in nodes.given)):
         raise InputError(f"no node has a value in the column {color!r}: colour by another, or leave --color out")
     points = _points(reduced, chosen, seed)
+    logger.info("naming regions")
     colourings, named = nodes.contents(points)
     if color == COMMUNITY and color not in [colouring.title for colouring in colourings]:
         raise InputError("no communities were found among so few nodes: colour by a column, or leave --color out")
@@ -88,6 +89,7 @@ def plot_map(
         _facts(len(rows), colourings[0], int(marks.sum()), chosen), chosen, picked.get("uncertainty"), spoken,
         links,
     )  # fmt: skip
+    logger.info("writing %s", target)
     with replaced_file(target) as part:
         if target.suffix.lower() == ".html":
             write_page(picture, part)
