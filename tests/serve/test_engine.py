@@ -259,6 +259,7 @@ GOOD = newcomer(0)
         (NewNode("x", features=np.zeros(11, np.float32)), "nodes[1].features"),
         (NewNode("x", features=np.full(12, 1e30, np.float32)), "nodes[1].features"),
         (NewNode("x", links=(("p1", 1.0), ("p999", 1.0))), "nodes[1].links[1]"),
+        (NewNode("x", links=(("p1", 1.0), ("x", 1.0))), "nodes[1].links[1]"),
     ],
 )
 def test_what_is_wrong_is_named_and_does_not_spoil_other_requests(engine: Engine, node: NewNode, field: str) -> None:
@@ -282,14 +283,33 @@ def test_an_id_that_is_taken_is_another_error(engine: Engine) -> None:
 
 def test_edges_are_checked_before_any_is_added(engine: Engine) -> None:
     edges = engine.statistics()["edges"]
-    for wrong, field in ((("p1", "x", 1.0), "edges[1].dst"), (("x", "p1", 1.0), "edges[1].src")):
+    wrongs = (
+        (("p1", "x", 1.0), "edges[1].dst"),
+        (("x", "p1", 1.0), "edges[1].src"),
+        (("p1", "p1", 1.0), "edges[1].dst"),
+    )
+    for wrong, field in wrongs:
         with pytest.raises(FieldError) as raised:
             link(engine, [("p0", "p119", 1.0), wrong])
         assert raised.value.field == field
-    link(engine, [("p0", "p0", 1.0)])  # a self-loop is no edge, as everywhere in sanne
     assert engine.statistics()["edges"] == edges
     link(engine, [("p0", "p119", 1.0), ("p119", "p0", 1.0)])
     assert engine.statistics()["edges"] == edges + 1
+
+
+@pytest.mark.parametrize("kind", ["plain", "weighted", "directed"])
+def test_a_repeated_edge_counts_once_and_has_its_last_weight(kind: str, tmp_path: Path) -> None:
+    graph = graph_of(kind)
+    engine = Engine.open(save_model(tmp_path / "model", graph), graph, tmp_path / "store")
+    add_one(engine, NewNode("new"))
+    edges = engine.statistics()["edges"]
+    assert engine.add_edges([[("p0", "new", 1.0), ("p0", "new", 5.0), ("p0", "new", 2.0)]]) == [1]
+    assert engine.node("new").neighbours == [("p0", 2.0)]
+    back = 2 if engine._state.graph.directed else 1  # an arc back is another one
+    assert engine.add_edges([[("p0", "new", 3.0), ("new", "p0", 4.0)]]) == [back]
+    assert engine.node("new").neighbours == [("p0", 4.0)]
+    assert engine.statistics()["edges"] == edges + back
+    engine.close()
 
 
 def test_a_node_that_is_not_there_cannot_be_replaced(engine: Engine) -> None:

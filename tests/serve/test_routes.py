@@ -240,6 +240,21 @@ def test_edges_are_walked_at_once_and_refresh_brings_vectors_up_to_date(client: 
     assert error(client.post("/v1/edges", json={"edges": [{"src": "nobody", "dst": "p1"}]}), 422)["field"]
 
 
+def test_an_edge_from_a_node_to_itself_is_refused_and_a_repeated_one_counts_once(client: httpx.Client) -> None:
+    one = node(links=["p0"])
+    client.post("/v1/nodes", json={"nodes": [one]})
+    edge = {"src": one["id"], "dst": "p100"}
+    refused = error(client.post("/v1/edges", json={"edges": [edge, {"src": one["id"], "dst": one["id"]}]}), 422)
+    assert "to itself is not used: leave it out" in refused["message"]
+    refused = error(client.put(f"/v1/nodes/{one['id']}", json={"links": [one["id"]]}), 422)
+    assert refused["field"] == "links[0]"
+    assert client.get(f"/v1/nodes/{one['id']}").json()["degree"] == 1  # nothing of these was stored
+    again = [edge | {"weight": weight} for weight in (1.0, 5.0, 2.0)]
+    assert client.post("/v1/edges", json={"edges": again}).json() == {"edges": 1}
+    found = client.get(f"/v1/nodes/{one['id']}").json()["neighbours"]
+    assert {part["id"]: part["weight"] for part in found} == {"p0": 1.0, "p100": 2.0}
+
+
 def test_similar_nodes_by_id_by_vector_and_by_description(client: httpx.Client) -> None:
     by_id = client.get("/v1/similar/p5", params={"k": 4}).json()["similar"]
     assert len(by_id) == 4
@@ -283,6 +298,8 @@ def test_similar_nodes_by_id_by_vector_and_by_description(client: httpx.Client) 
         ("/v1/embed", {"nodes": [{"id": "x"}], "similar": -1}, "similar"),
         ("/v1/embed", {"nodes": [{"id": "x"}], "explain": 10**6}, "explain"),
         ("/v1/embed", {"nodes": [{"id": f"x{i}"} for i in range(257)]}, "nodes"),
+        ("/v1/nodes", {"nodes": [{"id": "x", "links": ["p0", "x"]}]}, "nodes[0].links[1]"),
+        ("/v1/edges", {"edges": [{"src": "p0", "dst": "p1"}, {"src": "p5", "dst": "p5"}]}, "edges[1].dst"),
         ("/v1/similar", {"k": 3}, None),
         ("/v1/similar", {"vector": [1.0]}, "vector"),
         ("/v1/similar", {"vector": [1.0], "k": 10**6}, "k"),

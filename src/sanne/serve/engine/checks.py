@@ -81,10 +81,19 @@ def check_attributes(node: NewNode, reads: Reads, prefix: str) -> None:
 
 def check_links(node: NewNode, number: int, ids: NodeIds, own: Mapping[str, int], prefix: str) -> list[Link]:
     """The links of a node by number; `own` are the numbers of the nodes in the same request."""
-    return [
-        (number, own[str(end)] if str(end) in own else find_end(end, ids, f"{prefix}links[{i}]"), weight)
-        for i, (end, weight) in enumerate(node.links)
-    ]
+    links = []
+    for i, (end, weight) in enumerate(node.links):
+        field = f"{prefix}links[{i}]"
+        target = own[str(end)] if str(end) in own else find_end(end, ids, field)
+        check_ends(number, target, field)
+        links.append((number, target, weight))
+    return links
+
+
+def check_ends(source: int, target: int, field: str) -> None:
+    """Refuse an edge that a graph would drop."""
+    if source == target:
+        raise FieldError(field, "an edge from a node to itself is not used: leave it out")
 
 
 def find_end(end: NodeId, ids: NodeIds, field: str) -> int:

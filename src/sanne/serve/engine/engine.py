@@ -15,7 +15,7 @@ from sanne.graph.graph import FloatArray, Graph
 from sanne.model.artifact import Artifact
 from sanne.model.classifier import Classifier
 from sanne.seeds import derived_seed
-from sanne.serve.engine.checks import check_attributes, check_links, check_requests, find_end
+from sanne.serve.engine.checks import check_attributes, check_ends, check_links, check_requests, find_end
 from sanne.serve.engine.ids import NodeIds, stream_key
 from sanne.serve.engine.reader import ReadRequest, read_nodes
 from sanne.serve.engine.state import Group, LiveState, TextChanges
@@ -166,18 +166,22 @@ class Engine:
         return self._state.ids.name(number)
 
     def add_edges(self, requests: Sequence[Sequence[tuple[NodeId, NodeId, float]]]) -> list[int | Exception]:
-        """Add edges (from, to, weight) between existing nodes, in one commit; existing edges get the new weight."""
+        """Add edges (from, to, weight) between existing nodes, in one commit; returns how many distinct ones.
+
+        Existing edges get the new weight, repeated ones the last.
+        """
         return self._change_each(requests, self._connect)
 
     def _connect(self, edges: Sequence[tuple[NodeId, NodeId, float]]) -> int:
-        state = self._state
-        links = [
-            (find_end(source, state.ids, f"edges[{i}].src"), find_end(target, state.ids, f"edges[{i}].dst"), weight)
-            for i, (source, target, weight) in enumerate(edges)
-        ]
+        state, links = self._state, {}
+        for i, (src, dst, weight) in enumerate(edges):
+            source, target = find_end(src, state.ids, f"edges[{i}].src"), find_end(dst, state.ids, f"edges[{i}].dst")
+            check_ends(source, target, f"edges[{i}].dst")
+            pair = (source, target) if state.graph.directed else (min(source, target), max(source, target))
+            links[pair] = float(np.float32(weight))  # in the precision of rows
         with self._lock:
-            state.connect(state.graph.merged(links))
-        return len(edges)
+            state.connect(links)
+        return len(links)
 
     def _change_each(self, requests: Iterable[Any], change: Callable[[Any], Value]) -> list[Value | Exception]:
         """The result of every request, all in one commit; a failing one changes nothing and returns its error."""

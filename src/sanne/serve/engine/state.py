@@ -280,7 +280,7 @@ class LiveState:
 
     def _lists_all(self, node: int, new: NewNode) -> bool:
         """Whether a new node still has the neighbours that its features were read from."""
-        return {self._find(end) for end, _ in new.links} - {node} == set(self.graph.neighbours(node)[0].tolist())
+        return {self._find(end) for end, _ in new.links} == set(self.graph.neighbours(node)[0].tolist())
 
     def _reread_links(self) -> None:
         """For a model whose features depend on links: recompute those of nodes with new neighbours."""

@@ -37,7 +37,7 @@ def _add_examples(paths: dict[str, Any], engine: Engine, ids: list[Any]) -> None
     for path, method, example in (
         ("/v1/embed", "post", {"nodes": [content], **wanted}),
         ("/v1/nodes", "post", {"nodes": [{"id": new_id, **content}], **wanted}),
-        ("/v1/nodes/{node_id}", "put", content),
+        ("/v1/nodes/{node_id}", "put", content | {"links": ids[1:2]}),  # of the node ids[0]
         ("/v1/edges", "post", edges),
         ("/v1/similar", "post", {"node": content, "k": 5}),
         ("/v1/predict", "post", {"ids": ids} if ids and engine.predicts else None),

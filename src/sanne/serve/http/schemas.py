@@ -123,7 +123,7 @@ class Edge(Strict):
 
 
 class Edges(Strict):
-    """Edges between existing nodes. An existing edge gets the new weight."""
+    """Edges between existing nodes. An existing edge gets the new weight, a repeated one the last."""
 
     edges: list[Edge] = Field(min_length=1)
 
@@ -226,7 +226,7 @@ class Deleted(Named):
 
 
 class AddedEdges(BaseModel):
-    edges: int
+    edges: int = Field(description="How many distinct edges were stored.")
 
 
 class Refreshed(BaseModel):
