@@ -29,7 +29,9 @@ def test_mistakes_are_said_in_a_line(
 ) -> None:
     model = tmp_path / "nowhere"
     assert "nowhere" in refused(monkeypatch, capsys, model, "--port", 0)
-    assert "unknown limit 'max_node'" in refused(monkeypatch, capsys, model, "--set", "max_node=3")
+    misspelt = refused(monkeypatch, capsys, model, "--set", "max_node=3")
+    assert "unknown limit 'max_node': did you mean 'max_nodes'?" in " ".join(misspelt.split())
+    assert "limits are max_nodes, max_links," in " ".join(refused(monkeypatch, capsys, model, "--set", "xyz=3").split())
     assert "cannot listen on no.such.host" in refused(monkeypatch, capsys, model, "--host", "no.such.host")
     monkeypatch.setenv("SANNE_TOKEN", " ")
     assert "SANNE_TOKEN is empty" in refused(monkeypatch, capsys, model)

@@ -1,5 +1,6 @@
 """Limits on what the server accepts and returns."""
 
+import difflib
 import typing
 from dataclasses import dataclass
 from typing import Any, Self
@@ -40,5 +41,7 @@ class ServeLimits(Checked):
         """The defaults with some limits changed; values may be strings, as a command line gives them."""
         kinds = typing.get_type_hints(cls)
         if unknown := sorted(set(settings) - set(kinds)):
-            raise InputError(f"unknown limit {unknown[0]!r}: the server's limits are {', '.join(kinds)}")
+            close = difflib.get_close_matches(unknown[0], kinds, n=1)
+            hint = f": did you mean {close[0]!r}?" if close else f"; the server's limits are {', '.join(kinds)}"
+            raise InputError(f"unknown limit {unknown[0]!r}{hint}")
         return cls(**settings)
