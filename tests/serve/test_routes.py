@@ -126,6 +126,32 @@ def test_a_misspelt_field_is_answered_with_the_right_one(
     assert message in error(client.post(path, json=body), 422)["message"]
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "field", "message"),
+    [
+        ("GET", "/v1/similar/p5?q=3", "q", "there is no parameter 'q'; this path takes k"),
+        ("GET", "/v1/similar/p5?K=2", "K", "did you mean 'k'?"),
+        ("DELETE", "/v1/nodes/p5?forced", "forced", "did you mean 'force'?"),
+        ("GET", "/v1/nodes/p5?k=3", "k", "this path takes none"),
+        ("POST", "/v1/refresh?limit=3", "limit", "this path takes none"),
+        ("GET", "/v1/map/points?versoin=1", "versoin", "did you mean 'version'?"),
+        ("GET", "/v1/map/colours?By=label", "By", "did you mean 'by'?"),
+        ("GET", "/v1/search?q=p&limits=3", "limits", "did you mean 'limit'?"),
+        ("GET", "/readyz?x=1", "x", "this path takes none"),
+    ],
+)
+def test_a_misspelt_parameter_is_answered_with_the_right_one(
+    client: httpx.Client, method: str, path: str, field: str, message: str
+) -> None:
+    refused = error(client.request(method, path), 422)
+    assert refused["field"] == field
+    assert message in refused["message"]
+
+
+def test_pages_may_be_asked_for_with_parameters(client: httpx.Client) -> None:
+    assert [client.get(path).status_code for path in ("/?from=mail", "/docs?from=mail")] == [200, 200]
+
+
 def test_deleting_a_hub_takes_force(client: httpx.Client) -> None:
     hub = node(links=[f"p{i}" for i in range(110)])
     client.post("/v1/nodes", json={"nodes": [hub]})

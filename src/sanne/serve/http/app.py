@@ -23,7 +23,7 @@ from sanne.errors import FieldError
 from sanne.serve.engine.engine import Answer, Engine
 from sanne.serve.http import schemas
 from sanne.serve.http.batching import Kind, Worker
-from sanne.serve.http.errors import Refusal, add_error_handlers
+from sanne.serve.http.errors import Refusal, add_error_handlers, check_parameters
 from sanne.serve.http.guard import Guard
 from sanne.serve.http.metrics import Measure, Metrics
 from sanne.serve.http.openapi import describe
@@ -238,7 +238,7 @@ def make_app(
         redoc_url=None,
         redirect_slashes=False,
     )
-    app.router.route_class = _JsonRoute
+    app.router.route_class = _StrictRoute
     app.state.api = api
     add_routes(app, api.routes)
     add_page(app, "/docs", REFERENCE, "/docs")
@@ -285,14 +285,19 @@ class _JsonRequest(Request):
         return self._json
 
 
-class _JsonRoute(APIRoute):
+class _StrictRoute(APIRoute):
+    """A route that parses JSON strictly, and refuses parameters that it does not have."""
+
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handler = super().get_route_handler()
+        known = [parameter.alias for parameter in self.dependant.query_params]
 
-        async def with_json(request: Request) -> Response:
+        async def strict(request: Request) -> Response:
+            if self.include_in_schema:  # any other is a page, which takes none
+                check_parameters(request.query_params, known)
             return await handler(_JsonRequest(request.scope, request.receive))
 
-        return with_json
+        return strict
 
 
 def release_memory() -> None:

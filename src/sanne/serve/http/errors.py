@@ -2,6 +2,7 @@
 
 import difflib
 import logging
+from collections.abc import Collection, Iterable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -60,6 +61,16 @@ def add_error_handlers(app: FastAPI) -> None:
 
     for kind in (Refusal, SanneError, RequestValidationError, HTTPException, Exception):
         app.add_exception_handler(kind, answer)
+
+
+def check_parameters(given: Iterable[str], known: Collection[str]) -> None:
+    """Refuse a parameter after the `?` of an address that its route does not have."""
+    for name in given:
+        if name not in known:
+            near = difflib.get_close_matches(name[:100].lower(), known, n=1)
+            taken = f"; this path takes {', '.join(sorted(known)) or 'none'}"
+            hint = f": did you mean {near[0]!r}?" if near else taken
+            raise FieldError(name[:100], f"there is no parameter {name[:100]!r}{hint}")
 
 
 def refusal_of(error: Exception) -> Refusal:
