@@ -94,6 +94,24 @@ def test_a_graph_with_more_than_the_model_saw_is_embedded_anew(model: Path, tmp_
     engine.close()
 
 
+def test_a_table_with_its_columns_in_another_order_is_served_like_the_one_of_the_fit(tmp_path: Path) -> None:
+    columns = [f"column {i}" for i in range(12)]
+    graph = dataclasses.replace(GRAPH, feature_names=tuple(columns))
+    folder = save_model(tmp_path / "model", graph)
+    turned = dataclasses.replace(
+        graph,
+        features=np.hstack([np.ones((graph.num_nodes, 1), np.float32), graph.features[:, ::-1]]),
+        feature_names=("another", *columns[::-1]),
+    )
+    engine, other = (Engine.open(folder, one, tmp_path / name) for one, name in ((graph, "one"), (turned, "other")))
+    assert other.feature_width == 12
+    np.testing.assert_allclose(read_all(other, turned), read_all(engine, graph), atol=1e-6)
+    answers = [add_one(one, newcomer(0)).vector for one in (engine, other)]  # its features are in the order of the fit
+    np.testing.assert_allclose(answers[0], answers[1], atol=1e-6)
+    engine.close()
+    other.close()
+
+
 def test_what_is_shown_is_what_is_kept_and_what_is_found_after_a_restart(
     engine: Engine, model: Path, tmp_path: Path
 ) -> None:

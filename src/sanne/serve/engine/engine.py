@@ -94,6 +94,7 @@ class Engine:
     ) -> Self:
         """Load the model, unless it is already loaded (`artifact`), and open or create its store."""
         artifact = artifact or Artifact.read(model_folder)
+        graph = artifact.as_fitted(graph)
         artifact.feature_map.transform(graph, np.arange(1))  # an error if the graph lacks what the model reads
         store = open_store(
             store_folder,
