@@ -235,6 +235,22 @@ def test_similar_finds_the_nodes_of_the_same_group() -> None:
     assert model.similar(model.embedding_[row], k=1)[0][0] == "p5"
 
 
+def test_with_detail_columns_that_vary_little_count_more() -> None:
+    model = tiny().fit(PRESENT)
+    whole = dict(model.similar("p5", k=len(model.node_ids_), detail=1))
+    spreads = model.embedding_.std(axis=0)
+    alike = model.embedding_ / np.maximum(spreads, 1e-3 * spreads.max())  # columns vary as much as each other
+    alike /= np.linalg.norm(alike, axis=1, keepdims=True)
+    row = int(np.flatnonzero(model.node_ids_ == "p5")[0])
+    expected = dict(zip(model.node_ids_.tolist(), (alike @ alike[row]).tolist(), strict=True))
+    assert whole == pytest.approx({name: expected[name] for name in whole}, abs=1e-4)
+    assert whole != pytest.approx(dict(model.similar("p5", k=len(model.node_ids_))), abs=1e-2)
+    with pytest.raises(InputError, match="detail must lie between 0"):
+        model.similar("p5", detail=2)
+    with pytest.raises(InputError, match="the query has 3 numbers"):
+        model.similar(np.ones(3, np.float32), detail=0.5)
+
+
 def test_a_newcomer_is_known_after_transform(fitted: SANNE) -> None:
     model = tiny().fit(PRESENT)
     with pytest.raises(UnknownNodeError, match="'p0' was not in the fitted graph"):

@@ -159,14 +159,15 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
             raise InputError(f"vectors of {found.dim} dimensions, but this model's have {dim}: embed the nodes with it")
         self._keep_new_nodes(found)
 
-    def similar(self, node: Any, k: int = 10) -> list[tuple[Any, float]]:
+    def similar(self, node: Any, k: int = 10, *, detail: float = 0.0) -> list[tuple[Any, float]]:
         """The `k` nodes of the fitted graph nearest to a node, as (node id, cosine), best first.
 
-        `node` is an id known from fit or from the last `transform`, or a vector.
+        `node` is an id known from fit or from the last `transform`, or a vector. `detail`, up to 1, looks less at
+        topics and more at what tells nodes of one topic apart: nodes that belong together come before nodes of a kind.
         """
         vector = node if isinstance(node, np.ndarray) else self.vector(node)
         row = None if isinstance(node, np.ndarray) else _row_of(self.node_ids_, node)
-        return most_similar(self.node_ids_, self.embedding_, vector, k, leave_out=row)
+        return most_similar(self.node_ids_, self.embedding_, vector, k, leave_out=row, detail=detail)
 
     def vector(self, node: Any) -> FloatArray:
         """The vector of a node by its id, known from fit or from the last `transform`."""

@@ -135,6 +135,9 @@ def similar(
     model: options.ModelFolder,
     node_id: Annotated[str, typer.Argument(metavar="NODE_ID", help="Id of a node.")],
     k: Annotated[int, typer.Option("-k", help="How many nodes to list.", min=1)] = 10,
+    detail: Annotated[
+        float, typer.Option(help="From 0 (nodes of the same kind) to 1 (nodes that share details).", min=0, max=1)
+    ] = 0.0,
     vectors: Annotated[Path | None, typer.Option(help="For a new node: what sanne embed wrote.")] = None,
     graph: Annotated[str | None, typer.Option(help="For a new node: the graph that contains it.")] = None,
     node_table: options.NodeTable = None,
@@ -153,7 +156,7 @@ def similar(
         fitted.know(read_vectors(vectors))
     elif graph is not None or node_table is not None:
         fitted.embed(now := origin.load(), [node_id])
-    found = fitted.similar(node_id, k)
+    found = fitted.similar(node_id, k, detail=detail)
     if not fitted.vector(node_id).any():
         options.notes.print(f"nothing is known about {node_id}: its vector is zero, and the nodes listed are arbitrary")
     if now is not None or fitted.artifact_.num_nodes <= _SOON_READ:

@@ -11,7 +11,13 @@ from sanne.vectors.normalise import unit, unusual_lengths
 
 
 def most_similar(
-    node_ids: npt.NDArray[Any], vectors: FloatArray, query: FloatArray, k: int, *, leave_out: int | None = None
+    node_ids: npt.NDArray[Any],
+    vectors: FloatArray,
+    query: FloatArray,
+    k: int,
+    *,
+    leave_out: int | None = None,
+    detail: float = 0.0,
 ) -> list[tuple[Any, float]]:
     """The `k` rows nearest to a query vector as (node id, cosine), nearest first; row `leave_out` is skipped."""
     if k < 1:
@@ -20,11 +26,25 @@ def most_similar(
         raise InputError(f"the query has {query.size} numbers, the vectors have {vectors.shape[1]}")
     if not np.isfinite(query).all():
         raise InputError("the query has a number that is not finite")
+    if detail:
+        weights = column_weights(vectors, detail)
+        vectors, query = vectors * weights, query * weights
     scores = cosines(vectors, unit(query))
     if leave_out is not None:
         scores[leave_out] = -np.inf
     nearest = best_rows(scores, min(k, len(scores) - (leave_out is not None)))
     return list(zip(node_ids[nearest].tolist(), scores[nearest].tolist(), strict=True))
+
+
+def column_weights(vectors: FloatArray, detail: float) -> FloatArray:
+    """Factors of columns: with `detail` 0 all count as they are, with 1 all alike, however little they vary.
+
+    The first columns tell what a node is about, the last ones what tells it from others like it.
+    """
+    if not 0 <= detail <= 1:
+        raise InputError(f"detail must lie between 0 (topics) and 1 (details), not {detail}")
+    spreads = vectors.std(axis=0, dtype=np.float64)
+    return np.asarray(np.maximum(spreads, max(1e-3 * float(spreads.max(initial=0)), 1e-30)) ** -detail, np.float32)
 
 
 def cosines(vectors: FloatArray, query: FloatArray) -> FloatArray:
