@@ -406,6 +406,43 @@ def test_a_text_model_reads_texts(tmp_path: Path) -> None:
     engine.close()
 
 
+@pytest.mark.parametrize("settings", [{}, {"link_dim": 8}], ids=str)
+def test_a_text_without_a_known_word_is_remarked_on(settings: dict[str, Any], tmp_path: Path) -> None:
+    graph = graph_of("text")
+    engine = Engine.open(save_model(tmp_path / "model", graph, **settings), graph, tmp_path / "store")
+    links = (("p1", 1.0),)
+    unknown, nothing = "none of the words of its text is known", "nothing is known about this node"
+    known = str(graph.texts[3])
+    cases = [
+        (NewNode("a", text=known, links=links), []),
+        (NewNode("b", text=f"zxqw {known}"), ["no links"]),
+        (NewNode("c", text="zxqw qqqq", links=links), [unknown]),
+        (NewNode("d", text="zxqw qqqq"), [unknown, nothing]),
+        (NewNode("e", text=" "), [nothing]),
+        (NewNode("f"), [nothing]),
+        (NewNode("g", links=links), []),
+    ]
+    (answers,) = engine.add([[node for node, _ in cases]], explain=[0], similar=[0])
+    assert isinstance(answers, list)
+    for answer, (node, parts) in zip(answers, cases, strict=True):
+        assert (answer.note is None) == (not parts)
+        assert all(part in (answer.note or "") for part in parts), answer.note
+        assert engine.node(node.id).note == answer.note
+    np.testing.assert_array_equal(answers[3].vector, answers[5].vector)
+    assert replace_one(engine, NewNode("a", text="zxqw", links=links)).note == answers[2].note
+    engine.close()
+
+
+@pytest.mark.parametrize("kind", ["plain", "counts", "bare", "directed"])
+def test_nodes_that_nothing_is_known_about_have_the_same_vector(kind: str, tmp_path: Path) -> None:
+    graph = graph_of(kind)
+    engine = Engine.open(save_model(tmp_path / "model", graph), graph, tmp_path / "store")
+    one, other = add_one(engine, NewNode("one")), embed_one(engine, NewNode("other"))
+    assert one.note == other.note == "nothing is known about this node: its vector is the same as that of any such node"
+    np.testing.assert_array_equal(one.vector, other.vector)
+    engine.close()
+
+
 def test_without_attributes_links_are_the_features(tmp_path: Path) -> None:
     graph = graph_of("bare")
     folder = save_model(tmp_path / "model", graph)

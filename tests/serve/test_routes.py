@@ -104,6 +104,25 @@ def test_every_answer_about_a_node_has_its_uncertainty_and_says_if_it_has_no_lin
     assert "note" not in client.post("/v1/embed", json={"nodes": [one, two]}).json()["nodes"][0]
 
 
+def test_every_answer_about_a_node_that_nothing_is_known_about_says_so(client: httpx.Client) -> None:
+    nothing = {"id": new_id()}
+    added = client.post("/v1/nodes", json={"nodes": [nothing]}).json()["nodes"][0]
+    path = f"/v1/nodes/{nothing['id']}"
+    answers = [
+        added,
+        client.get(path).json(),
+        client.put(path, json={}).json(),
+        client.get(f"/v1/similar/{nothing['id']}").json(),
+        client.post("/v1/similar", json={"node": {}}).json(),
+        *client.post("/v1/predict", json={"ids": [nothing["id"]]}).json()["nodes"],
+        *client.post("/v1/embed", json={"nodes": [{}]}).json()["nodes"],
+    ]
+    assert all(answer["note"].startswith("nothing is known about this node") for answer in answers)
+    assert "no links" in client.put(path, json={"features": [0.5] * WIDTH}).json()["note"]
+    assert "note" not in client.put(path, json={"links": ["p0"]}).json()
+    assert "note" not in client.get(path).json()
+
+
 @pytest.mark.parametrize(
     ("path", "body", "message"),
     [

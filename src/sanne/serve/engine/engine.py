@@ -17,6 +17,7 @@ from sanne.model.classifier import Classifier
 from sanne.seeds import derived_seed
 from sanne.serve.engine.checks import check_attributes, check_ends, check_links, check_requests, find_end
 from sanne.serve.engine.ids import NodeIds, stream_key
+from sanne.serve.engine.notes import note_on
 from sanne.serve.engine.reader import ReadRequest, read_nodes
 from sanne.serve.engine.state import Group, LiveState, TextChanges
 from sanne.serve.live.features import LiveFeatures, NewNode, NodeId
@@ -39,7 +40,7 @@ class Answer:
     uncertainty: float  # from 0 to below 1; NaN if the model has none
     explanation: Found | None = None  # (node, share of the vector), largest first
     similar: Found | None = None  # (node, cosine), nearest first
-    linked: bool = True  # whether it has links
+    note: str | None = None  # a remark on the vector, such as that the node has no links
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +54,7 @@ class NodeInfo:
     degree: int  # number of neighbours; in a directed graph, in the direction that walks take
     label: str | int | None
     text: str | None
+    note: str | None  # as in `Answer`
     added: bool  # after the fit
     stale: bool  # something nearby changed since its vector was computed: `refresh` brings it up to date
 
@@ -154,7 +156,7 @@ class Engine:
             raise FieldError("features", _TOO_LARGE)
         with self._lock:
             state.set_vector(number, vector, uncertainty, node)
-        return Answer(state.ids.name(number), vector, uncertainty)
+        return Answer(state.ids.name(number), vector, uncertainty, note=state.note(number))
 
     def delete(self, ids: Sequence[NodeId]) -> list[NodeId | Exception]:
         """Remove nodes and their edges in one commit; returns their ids as in responses."""
@@ -226,6 +228,7 @@ class Engine:
                 degree=len(ends),
                 label=state.label(number),
                 text=state.text(number),
+                note=state.note(number),
                 added=state.is_added(number),
                 stale=state.is_stale(number),
             )
@@ -303,12 +306,15 @@ class Engine:
         for i, group in groups:
             answers: list[Answer] = []
             linked, own = {end for pair in group.links for end in pair}, islice(rows, len(group.nodes))
+            known = self._state.features.known(group.features).tolist()
             for node, (vector, uncertainty, (nodes, shares), found) in zip(group.nodes, own, strict=True):
                 drawn_on = zip(nodes.tolist(), shares.tolist(), strict=True)
                 explanation = self._named(drawn_on, group) if len(nodes) else None
                 nearest = found[: similar[i]] if similar[i] > 0 else None
-                name, is_linked = self._state.ids.external_id(node.id), group.first + len(answers) in linked
-                answers.append(Answer(name, vector, uncertainty, explanation, nearest, is_linked))
+                place = len(answers)
+                note = note_on(linked=group.first + place in linked, known=known[place], text=node.text)
+                name = self._state.ids.external_id(node.id)
+                answers.append(Answer(name, vector, uncertainty, explanation, nearest, note))
             too_large = [place for place, answer in enumerate(answers) if not np.isfinite(answer.vector).all()]
             results[i] = FieldError(f"nodes[{too_large[0]}].features", _TOO_LARGE) if too_large else answers
         return results

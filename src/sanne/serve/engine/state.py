@@ -12,6 +12,7 @@ import numpy as np
 from sanne.errors import StoreError
 from sanne.graph.graph import FloatArray
 from sanne.serve.engine.ids import NodeIds
+from sanne.serve.engine.notes import note_on
 from sanne.serve.live.features import LiveFeatures, NewNode, NodeId
 from sanne.serve.live.graph import Links, LiveGraph
 from sanne.serve.store.store import Changes, NodeRow, Store
@@ -103,6 +104,13 @@ class LiveState:
         if node in self.texts or self.is_added(node):
             return self.texts[node]
         return None if self.graph.base.texts is None else str(self.graph.base.texts[node])
+
+    def note(self, node: int) -> str | None:
+        """A remark on the vector of a node. What the fit knew of a node is more than its text and features."""
+        linked, known = len(self.graph.neighbours(node)[0]) > 0, True
+        if node in self.texts:
+            known = bool(self.features.known(self.features.get(node)[None])[0])
+        return note_on(linked=linked, known=known, text=self.text(node))
 
     def text_changes(self) -> TextChanges:
         """How ids and texts differ from those of the base graph."""

@@ -144,7 +144,8 @@ class Api:
         """Find the nodes nearest to a node."""
         self._check_count(k, self.config.max_similar, "k")
         found = self.engine.similar_to(node_id, k)
-        return json_response(similar_json(found, self.engine.node(node_id).uncertainty))
+        about = self.engine.node(node_id)
+        return json_response(similar_json(found, about.uncertainty, about.note))
 
     async def similar_query(self, request: schemas.SimilarQuery) -> Response:
         """Find the nodes nearest to a vector, or to a node described in the request."""
@@ -273,7 +274,7 @@ def _unused_id() -> str:
 
 
 def _similar_of_first(answers: list[Answer]) -> bytes:
-    return similar_json(answers[0].similar or [], answers[0].uncertainty)
+    return similar_json(answers[0].similar or [], answers[0].uncertainty, answers[0].note)
 
 
 class _JsonRequest(Request):

@@ -180,9 +180,13 @@ Uncertainty = Annotated[
 ]
 
 
-class AboutNode(Named):
+class About(BaseModel):
     uncertainty: Uncertainty
     note: str | None = Field(default=None, description="A remark on the vector, such as that the node has no links.")
+
+
+class AboutNode(Named, About):
+    pass
 
 
 class Predicted(Prediction, AboutNode):
@@ -216,8 +220,7 @@ class KnownNode(AboutNode):
     stale: bool = Field(description="Whether something nearby changed since its vector was computed.")
 
 
-class SimilarNodes(BaseModel):
-    uncertainty: Uncertainty
+class SimilarNodes(About):
     similar: list[Similar]
 
 

@@ -14,8 +14,6 @@ from sanne.serve.engine.engine import Answer, Engine, NodeInfo
 from sanne.serve.http.batching import Kind
 from sanne.serve.live.features import NewNode
 
-NO_LINKS = "this node has no links: its vector is made of its own text or features, if it has any"
-
 
 @dataclass(frozen=True, eq=False)
 class EmbedRequest:
@@ -89,20 +87,20 @@ def predictions_json(classifier: Classifier, nodes: Sequence[NodeInfo]) -> bytes
     """The response of /v1/predict."""
     found = zip(nodes, classifier.predict(np.stack([node.vector for node in nodes])), strict=True)
     parts = [
-        {"id": node.id, "uncertainty": node.uncertainty, **_note(node.degree > 0), **part.to_dict()}
-        for node, part in found
+        {"id": node.id, "uncertainty": node.uncertainty, **_note(node.note), **part.to_dict()} for node, part in found
     ]
     return to_json({"nodes": parts})
 
 
-def similar_json(found: list[tuple[Any, float]], uncertainty: float) -> bytes:
-    """The response of /v1/similar; the uncertainty is that of the query."""
-    return to_json({"similar": _pairs(found, "similarity"), "uncertainty": uncertainty})
+def similar_json(found: list[tuple[Any, float]], uncertainty: float, note: str | None = None) -> bytes:
+    """The response of /v1/similar; the uncertainty and the note are those of the query."""
+    return to_json({"similar": _pairs(found, "similarity"), "uncertainty": uncertainty, **_note(note)})
 
 
 def known_json(info: NodeInfo) -> bytes:
     """What is known about a node."""
-    return to_json(vars(info) | {"neighbours": _pairs(info.neighbours, "weight")} | _note(info.degree > 0))
+    parts = {name: value for name, value in vars(info).items() if name != "note"}
+    return to_json(parts | {"neighbours": _pairs(info.neighbours, "weight")} | _note(info.note))
 
 
 def to_json(value: Any) -> bytes:
@@ -111,7 +109,7 @@ def to_json(value: Any) -> bytes:
 
 
 def _embedded(answer: Answer) -> dict[str, Any]:
-    node = {"id": answer.id, "vector": answer.vector, "uncertainty": answer.uncertainty, **_note(answer.linked)}
+    node = {"id": answer.id, "vector": answer.vector, "uncertainty": answer.uncertainty, **_note(answer.note)}
     if answer.explanation is not None:
         node["explanation"] = _pairs(answer.explanation, "share")
     if answer.similar is not None:
@@ -119,8 +117,8 @@ def _embedded(answer: Answer) -> dict[str, Any]:
     return node
 
 
-def _note(linked: bool) -> dict[str, Any]:
-    return {} if linked else {"note": NO_LINKS}
+def _note(note: str | None) -> dict[str, Any]:
+    return {} if note is None else {"note": note}
 
 
 def _pairs(pairs: Sequence[tuple[Any, float]], name: str) -> list[dict[str, Any]]:

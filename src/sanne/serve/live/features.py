@@ -75,6 +75,10 @@ class LiveFeatures:
             vectors[described] = self._read([nodes[i] for i in described])
         return vectors
 
+    def known(self, vectors: FloatArray) -> npt.NDArray[np.bool_]:
+        """Whether the vectors of nodes say anything about them besides their links."""
+        return np.count_nonzero(np.delete(vectors, self.link_columns, axis=1), axis=1) > 0
+
     def _read(self, nodes: Sequence[NewNode]) -> FloatArray:
         try:
             return self._map.transform(_small_graph(nodes, self.reads))
