@@ -171,9 +171,12 @@ def test_every_answer_has_its_uncertainty_and_prediction(visit: Visit, site: Run
     page.fill("#add-body", "market prices and trade")
     page.click("#add-preview")
     answer = page.locator(".answer")
-    expect(answer).to_contain_text("It has no links", timeout=WAIT)
+    expect(answer).to_contain_text("This node has no links", timeout=WAIT)
     expect(answer).to_contain_text(re.compile(r"uncertainty \d\.\d{3}"))
     expect(answer.locator(".prediction")).to_contain_text("predicted topic 2")
+    page.fill("#add-body", "zxqw qqqq")
+    page.click("#add-preview")
+    expect(answer).to_contain_text("None of the words of its text is known to the model", timeout=WAIT)
 
 
 def test_points_are_coloured_by_what_is_chosen(visit: Visit) -> None:

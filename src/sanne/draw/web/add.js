@@ -1,7 +1,7 @@
 // The form for a new node: described by text or features and links, previewed or kept, and explained.
 
 import { Failure, postJson } from "./api.js";
-import { linksLine, predictionLine, uncertaintyFact } from "./details.js";
+import { noteLine, predictionLine, uncertaintyFact } from "./details.js";
 import { byId, element, say } from "./dom.js";
 import { featureHelp, parseFeatures } from "./features.js";
 import { Finder } from "./finder.js";
@@ -173,7 +173,7 @@ export class AddForm {
       element("p", { class: "verdict" }, verdict),
       answer.prediction ? predictionLine(answer.prediction, this.info.class_names) : "",
       element("p", { class: "facts" }, uncertaintyFact(answer.uncertainty)),
-      linksLine(links),
+      noteLine(links, answer.note),
       element("h3", {}, "Explanation", element("span", { class: "soft" }, "share of the vector")),
       this.lists.list(shares, "No explanation."),
       element("h3", {}, "Similar", element("span", { class: "soft" }, "cosine")),

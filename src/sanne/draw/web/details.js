@@ -25,8 +25,9 @@ export function uncertaintyFact(value) {
   return element("span", { title: UNCERTAINTY }, "uncertainty ", element("b", {}, shown));
 }
 
-// A remark on a node without links, or whose links are unknown (undefined).
-export function linksLine(count) {
+// The server's remark on a node; without one, what a number of links says, which is undefined where they are unknown.
+export function noteLine(count, note) {
+  if (note) return element("p", { class: "facts alone" }, `${note[0].toUpperCase()}${note.slice(1)}.`);
   if (count === undefined) return element("p", { class: "facts" }, UNKNOWN_LINKS);
   return count === 0 ? element("p", { class: "facts alone" }, NO_LINKS) : "";
 }
@@ -97,7 +98,7 @@ export class Details {
     return [
       facts,
       prediction ? predictionLine(prediction.prediction ?? prediction, this.names) : "",
-      linksLine(node.degree),
+      noteLine(node.degree, node.note),
       node.text ? element("p", { class: "body" }, node.text) : "",
       isOffline ? "" : element("div", { class: "actions" }, add),
       ...(node.neighbours ? [element("h3", {}, "Linked", element("span", { class: "soft" }, number(node.degree))),
