@@ -13,7 +13,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from planted import TINY, TRAINED, accuracy, planted_graph
+from sanne.config import recipe_config
 from sanne.errors import InputError, ModelFolderError, UnknownNodeError
+from sanne.estimate import estimate_fit
 from sanne.estimator import SANNE
 from sanne.evaluate.node_classification import classify_split
 from sanne.graph.graph import FloatArray, Graph
@@ -122,6 +124,8 @@ def test_a_direction_needs_a_directed_graph(direction: str) -> None:
     pairs = [("a", "b"), ("b", "c"), ("c", "d")]
     with pytest.raises(InputError, match=rf"direction={direction} needs a directed graph.* --directed \(directed=True"):
         tiny(direction=direction).fit(load_graph(pairs))
+    with pytest.raises(InputError, match="needs a directed graph"):
+        estimate_fit(load_graph(pairs), recipe_config("fast").replace(direction=direction))
     assert tiny(direction=direction).fit(load_graph(pairs, directed=True)).node_ids_.tolist() == list("abcd")
     assert tiny(direction="both").fit(load_graph(pairs)).node_ids_.tolist() == list("abcd")
 

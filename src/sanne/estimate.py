@@ -17,6 +17,7 @@ from sanne.graph.graph import Graph
 from sanne.infer.embed import embed
 from sanne.infer.read import reads_whole
 from sanne.model.artifact import Artifact, model_kind
+from sanne.model.fit import check_direction
 from sanne.model.hidden import HiddenModel, Part
 from sanne.model.learn import DEFAULT_DIM, FITTED, KEPT_BYTES, learn
 from sanne.model.model import Model
@@ -55,6 +56,7 @@ class Estimate:
 
 def estimate_fit(graph: Graph, config: Config, seed: int = 0) -> Estimate:
     """Time every stage of a fit on part of the graph, and extrapolate."""
+    check_direction(graph, config)
     before = peak_memory()
     kind = model_kind(config)
     with one_blas_thread():  # as a fit does

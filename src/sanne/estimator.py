@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sanne.config import DEFAULT_RECIPE, RECIPES, Config, recipe_config
 from sanne.errors import InputError, ModelFolderError, UnknownNodeError
 from sanne.files.atomic import check_target, claimed, read_unreplaced, replaced_folder
-from sanne.graph.graph import Direction, FloatArray, Graph
+from sanne.graph.graph import FloatArray, Graph
 from sanne.graph.ids import did_you_mean, match_ids
 from sanne.graph.load import load_graph
 from sanne.infer.embed import embed, embed_present
@@ -88,7 +88,6 @@ class SANNE(BaseEstimator):  # type: ignore[misc]
         nodes = y if hasattr(y, "columns") else None
         graph = graph if isinstance(graph, Graph) else load_graph(graph, node_table=nodes)
         config, seed, record = self._config(), _checked_seed(self.random_state), {"recipe": self.recipe}
-        _check_direction(config.walks.direction, graph)
         run = Run(None if checkpoint is None else Path(checkpoint), resume, self.progress)
         with contextlib.nullcontext() if run.checkpoint is None else claimed(check_target(run.checkpoint)):
             self.artifact_ = fit_model(
@@ -264,14 +263,6 @@ def _row_of(node_ids: Any, node: Any) -> int | None:
             return None
     found = np.flatnonzero(node_ids == wanted)
     return int(found[0]) if len(found) else None
-
-
-def _check_direction(direction: Direction, graph: Graph) -> None:
-    if direction != "both" and not graph.directed:
-        raise InputError(
-            f"direction={direction} needs a directed graph, and this one is undirected: load it with --directed "
-            "(directed=True in Python), or leave direction at both"
-        )
 
 
 def _checked_seed(seed: Any) -> int:

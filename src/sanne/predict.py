@@ -29,6 +29,7 @@ from sanne.graph.readers.named import open_table
 from sanne.graph.readers.tables import read_label_rows
 from sanne.infer.embed import embed_parts
 from sanne.model.classifier import Classifier, Label, Prediction, given_labels
+from sanne.seeds import fresh_seed
 from sanne.vectors.text import quoted
 
 ENDINGS = (".parquet", ".csv")
@@ -54,7 +55,7 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         graph: Any = None,
         C: float | None = None,
-        random_state: int = 0,
+        random_state: int | None = 0,
     ) -> None:
         self.model = model
         self.graph = graph
@@ -72,9 +73,10 @@ class NodeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             found = np.unique(labels)
             members, classes = labels[:, None] == found, found.tolist()
+        seed = fresh_seed() if self.random_state is None else self.random_state
         if self.C is not None and not (isinstance(self.C, int | float) and 0 < self.C < np.inf):
             raise InputError(f"C must be a positive number, or None for the best by cross-validation, not {self.C!r}")
-        return self._use(learn_classifier(rows, members, classes, several=several, C=self.C, seed=self.random_state))
+        return self._use(learn_classifier(rows, members, classes, several=several, C=self.C, seed=seed))
 
     def _use(self, classifier: Classifier) -> Self:
         self.classifier_ = classifier

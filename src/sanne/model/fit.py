@@ -21,6 +21,15 @@ logger = logging.getLogger(__name__)
 EpochHook = Callable[[Artifact, int], float | None]
 
 
+def check_direction(graph: Graph, config: Config) -> None:
+    """Refuse a direction of walks that means nothing in this graph."""
+    if config.walks.direction != "both" and not graph.directed:
+        raise InputError(
+            f"direction={config.walks.direction} needs a directed graph, and this one is undirected: load it with "
+            "--directed (directed=True in Python), or leave direction at both"
+        )
+
+
 def fit_model(
     graph: Graph,
     config: Config,
@@ -38,8 +47,10 @@ def fit_model(
     """
     if graph.num_edges == 0:
         raise InputError(
-            f"the graph has {graph.num_nodes:,} nodes but no edges (self-loops do not count): nothing to walk on"
+            f"the graph has {graph.num_nodes:,} node{'s' if graph.num_nodes > 1 else ''} but no edges (self-loops do "
+            "not count): nothing to walk on"
         )
+    check_direction(graph, config)
     kind = model_kind(config)  # refuses what cannot be fitted before any work is done
     if on_epoch is not None and kind is HiddenModel:
         raise InputError("on_epoch is for recipes that train in epochs, such as 'paper': this one does not")
