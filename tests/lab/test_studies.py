@@ -126,7 +126,7 @@ def test_the_page_is_filled_between_markers_and_nowhere_else(searched: Path, tmp
     assert "<!-- figure2 -->\n\nNo results yet.\n" in text
     assert text.endswith("(figure3-paper.png)\n\n<!-- /figure3 -->\n\nthe end\n")
     assert "| Cora | 80.83 ± 1.94 | 1.00 ± 0.00 | 84.50 | 1 | 2 of 216 | 1 | 2 | 0.02 |" in text
-    assert "| Cora, newcomers | 76.75 ± 2.45 | 1 splits only |" in text
+    assert "| Cora, newcomers | 76.75 ± 2.45 | 1 split only |" in text
     assert is_picture([page.parent / "paper.png", page.parent / "paper.svg"])
     assert "| without attention |" in text
     assert "old words" not in text
