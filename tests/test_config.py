@@ -118,7 +118,7 @@ def test_limits_of_the_server() -> None:
     )
     with pytest.raises(InputError, match="unknown limit 'max_node': did you mean 'max_nodes'"):
         ServeLimits.of({"max_node": "12"})
-    with pytest.raises(InputError, match="unknown limit 'zzz': the server's limits are max_nodes"):
+    with pytest.raises(InputError, match="unknown limit 'zzz'; the server's limits are max_nodes"):
         ServeLimits.of({"zzz": "12"})
     with pytest.raises(InputError, match="'max_nodes': 'many' is not a whole number"):
         ServeLimits.of({"max_nodes": "many"})
