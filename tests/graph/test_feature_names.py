@@ -53,6 +53,17 @@ def test_explanations_name_the_columns(model: SANNE, people: pd.DataFrame) -> No
     assert not made.words
 
 
+def test_columns_that_the_model_does_not_read_have_no_names_in_it(people: pd.DataFrame) -> None:
+    texts = people.assign(text=[f"word{i % 5} word{i % 7} and more of it" for i in range(40)])
+    graph = load_graph(EDGES, node_table=texts, text="text", features=COLUMNS)
+    fitted = SANNE("fast", random_state=0).fit(graph)
+    assert graph.feature_names == tuple(COLUMNS)
+    assert fitted.artifact_.record["feature_names"] is None
+    (made,) = made_of(fitted.artifact_, graph, ["n3"])
+    assert made.reads == "words"
+    assert not {word.word for word in made.words} & set(COLUMNS)
+
+
 def test_rows_without_names_are_read_in_their_order(model: SANNE, people: pd.DataFrame) -> None:
     rows = people[COLUMNS].to_numpy()
     unnamed = load_graph(EDGES, node_table=people[["id"]], features=rows)

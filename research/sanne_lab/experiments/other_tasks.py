@@ -23,17 +23,18 @@ NAMES = {"cora": "Cora", "citeseer": "Citeseer", "pubmed": "Pubmed", "ca-astroph
 def block(out: Path) -> Block:
     """A row for each task, the best of each in bold."""
     rows: list[list[Value]] = []
+    hidden, clustered, groups = links.load(out), communities.load(out), blogcatalog.load(out)
     for dataset, name in NAMES.items():
-        found = [results for results in links.load(out) if results[0]["dataset"] == dataset]
+        found = [results for results in hidden if results[0]["dataset"] == dataset]
         rows.append(_row(f"hidden links of {name}, AUC", found, links.columns, "AUC"))
     for dataset in communities.DATASETS:
-        found = [results for results in communities.load(out) if results[0]["dataset"] == dataset]
+        found = [results for results in clustered if results[0]["dataset"] == dataset]
         rows.append(_row(f"communities of {NAMES[dataset]} (k-means), NMI", found, communities.columns, "NMI"))
     for setting, name, column in (
         (blogcatalog.PRESENT, "groups of BlogCatalog (no attributes), micro-F1 with 50% of the labels", "micro 50%"),
         (blogcatalog.NEW, "... of new nodes", "micro"),
     ):
-        found = [results for results in blogcatalog.load(out) if results[0]["setting"] == setting]
+        found = [results for results in groups if results[0]["setting"] == setting]
         rows.append(_row(name, found, blogcatalog.columns, column))
     return Block("", ["task", *SYSTEMS.values()], rows)
 

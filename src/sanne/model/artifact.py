@@ -73,7 +73,7 @@ class Artifact:
     def as_fitted(self, graph: Graph) -> Graph:
         """The graph with its feature columns in the order in which they were fitted, as far as they have names."""
         names = self.record.get("feature_names")
-        if not names or self.feature_map.reads not in ("numbers", "counts"):
+        if not names:
             return graph
         if (kept := self._ordered.get(graph)) is not None:
             return kept

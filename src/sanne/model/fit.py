@@ -30,6 +30,12 @@ def check_direction(graph: Graph, config: Config) -> None:
         )
 
 
+def _columns_read(graph: Graph, artifact: Artifact) -> list[str] | None:
+    """The names of the feature columns that a model reads, so that a table in another order is read right."""
+    reads_them = graph.feature_names is not None and artifact.feature_map.reads in ("numbers", "counts")
+    return list(graph.feature_names or ()) if reads_them else None
+
+
 def fit_model(
     graph: Graph,
     config: Config,
@@ -82,8 +88,7 @@ def fit_model(
             "directed": graph.directed,
             "weighted": graph.weights is not None,
         },
-        # So that a table with its columns in another order is read right; words have a map of their own.
-        feature_names=None if graph.feature_names is None else list(graph.feature_names),
+        feature_names=_columns_read(graph, artifact),
         seconds=round(seconds, 2),
         versions=versions(*([] if kind is HiddenModel else ["torch"])),
     )
